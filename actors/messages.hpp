@@ -88,8 +88,9 @@ struct read_query {
 struct cancel_query {
   request_id id;
 };
-/// The client sends no more and may be gone: respond with what is known, do not wait for a change, grant or
-/// leader. No effect on requests that do not wait. Takes their path (end_wait, interfaces.hpp).
+/// The client sends no more and may be gone: respond with what is known, do not wait for a change,
+/// grant or leader. No effect on requests that do not wait. Takes their path (end_wait,
+/// interfaces.hpp).
 struct end_wait {
   request_id id;
 };
@@ -333,8 +334,8 @@ struct archive_packed {
 /// More bytes of an archive to restore.
 struct unpack_archive {
   request_id id, archive;
-  std::string restore_id;                  ///< part of the commands
-  std::optional<state::authority> by = {}; ///< token on whose behalf the archive is restored
+  std::string restore_id;                     ///< part of the commands
+  std::optional<state::auth_context> by = {}; ///< token on whose behalf the archive is restored
   std::string bytes;
   bool last = false;
 };

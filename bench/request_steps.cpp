@@ -143,7 +143,7 @@ public:
       INVARIANT(!machine.refuses(any, cluster_time{applied.value}));
     }
   }
-  const state::authority& next_authority() { return of_tokens[token_turn++ * 577 % tokens]; }
+  const state::auth_context& next_auth_context() { return of_tokens[token_turn++ * 577 % tokens]; }
 
   http::parsed_request understand(const std::string& bytes, bool with_acls = false) {
     settings.acl_enabled = with_acls;
@@ -189,7 +189,7 @@ public:
   std::string out;
   std::size_t turn = 0, token_turn = 0;
   std::vector<state::command> puts;
-  std::vector<state::authority> of_tokens;
+  std::vector<state::auth_context> of_tokens;
 };
 
 template <class Action>
@@ -232,7 +232,7 @@ std::vector<request_step> request_steps(world_size size) {
       {"http/answer a get", [w, get] { w->answer(get); }},
       {"http/answer a get with one of 1000 tokens",
        [w, get = http::read_request(get)]() mutable {
-         get.query.by = w->next_authority();
+         get.query.by = w->next_auth_context();
          w->answer(get);
        }},
       {"http/answer a list of 1000", [w, list] { w->answer(list); }},
@@ -264,7 +264,7 @@ std::vector<request_step> request_steps(world_size size) {
       {"state/apply a put with one of 1000 tokens",
        [w] {
          auto& put = w->puts[w->turn++ % w->puts.size()];
-         put.by = w->next_authority();
+         put.by = w->next_auth_context();
          w->apply(put);
          put.by.reset();
        }},

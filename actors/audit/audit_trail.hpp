@@ -24,7 +24,7 @@ struct audit_rules {
 /// Facts about a request for its line.
 struct audited_request {
   audit_event event;
-  std::optional<state::authority> by;    ///< nullopt: ACLs are off, or the token was not determined
+  std::optional<state::auth_context> by; ///< nullopt: ACLs are off, or the token was not determined
   std::string token_named = {};          ///< by its path; empty: none
   bool token_known = false;              ///< such a token exists; otherwise the text may be a secret
   bool looked_up = true;                 ///< whether that is known

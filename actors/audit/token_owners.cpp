@@ -33,7 +33,7 @@ std::uint64_t hash_of(std::string_view secret) {
 
 } // namespace
 
-void token_owners::ask(const state::authority& by, monotonic_time now, told then) {
+void token_owners::ask(const state::auth_context& by, monotonic_time now, told then) {
   const auto hash = hash_of(by.secret);
   if (const auto it = known_.find(hash);
       it != known_.end() && is_secret(it->second.secret, by.secret) && now - it->second.since < known_for)

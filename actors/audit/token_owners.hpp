@@ -27,7 +27,7 @@ public:
   token_owners(outbox& out, pending_requests& pending) : out_(out), pending_(pending) {}
 
   /// Calls `then`, at once if the result was read a moment ago.
-  void ask(const state::authority& by, monotonic_time now, told then);
+  void ask(const state::auth_context& by, monotonic_time now, told then);
   /// Whether this server has a token with that accessor.
   void ask_for_accessor(const std::string& accessor, monotonic_time now, told_whether then);
   /// @returns false: it is the response to another query

@@ -84,7 +84,7 @@ payload raft_peer::in_common_words(payload command) const {
   }
   if (!not_understood(*command))
     return command;
-  if (auto plain = wire::without_judgement(*command)) {
+  if (auto plain = wire::without_authorization(*command)) {
     PROBE("peer: judgement left out for a server that does not know it");
     return make_payload(*plain);
   }

@@ -36,7 +36,7 @@ constexpr std::chrono::milliseconds tick_period_while_draining{20};
 constexpr std::chrono::seconds sweep_interval{1};
 // Maximum delay until changed permissions affect streams and waits.
 // A client agent asks the servers every 30 s only (proxies.cpp).
-constexpr std::chrono::seconds judged_again_after{1}, judged_again_by_client_agent_after{5};
+constexpr std::chrono::seconds reauthorized_after{1}, reauthorized_by_client_agent_after{5};
 
 // An agent writes its node to the catalog when it first has a leader;
 // a client that waited for that leader may be faster.
@@ -84,7 +84,7 @@ http_gateway::http_gateway(caf::actor_config& config, asio_host* host, node_acto
       access_(*this, pending_, times_, settings_.routes.node_name,
               settings_.tokens != nullptr ? settings_.tokens : settings_.tokens = tokens_of(settings_.routes)),
       access_watches_(*this, pending_, settings_.tokens,
-                      settings_.relay != nullptr ? judged_again_by_client_agent_after : judged_again_after),
+                      settings_.relay != nullptr ? reauthorized_by_client_agent_after : reauthorized_after),
       claim_waits_(*this, pending_, times_), changes_(*this, pending_, times_, held, m),
       admission_(settings_.shedding, m),
       large_answers_(pending_, admission_, held, m, [node_actors = node_actors_](std::shared_ptr<const void> memory) {
@@ -704,7 +704,7 @@ void http_gateway::answered(read_result& r) {
   if (changes_.answered(r, now()))
     return pending_.progress();
   if (const auto news = access_watches_.answered(r, now())) {
-    judged_again(*news);
+    reauthorized(*news);
     return pending_.progress();
   }
   if (auto* e = pending_.settle(r.id)) {
@@ -821,7 +821,7 @@ void http_gateway::tick() {
     metrics_.held_bytes(std::exchange(held_counted_, used), used);
   }
   for (const auto& news : access_watches_.tick(t))
-    judged_again(news);
+    reauthorized(news);
   streams_.tick();
   changes_.tick(t, questions_.leaderless());
   pending_.progress();

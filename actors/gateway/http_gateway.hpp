@@ -197,7 +197,7 @@ private:
   void permission_told(exchange& e, const read_result& r);
   /// Rechecks permissions of what waits or streams, where only the gateway can.
   void watch_access(exchange& e);
-  void judged_again(const access_watches::news& n);
+  void reauthorized(const access_watches::news& n);
   /// Runs `work` on a thread that may block, then `then` with its result here, if `e` still exists.
   void do_elsewhere(exchange& e, std::function<std::string()> work, std::function<void(exchange&, std::string)> then);
   /// Removes the file acl-bootstrap-reset after the command that used its index.

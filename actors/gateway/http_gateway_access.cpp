@@ -38,7 +38,7 @@ void http_gateway::watch_access(exchange& e) {
     access_watches_.begin(e, now());
 }
 
-void http_gateway::judged_again(const access_watches::news& n) {
+void http_gateway::reauthorized(const access_watches::news& n) {
   if (n.whose == nullptr || (!n.refusal && n.may == n.whose->access.may))
     return;
   auto& e = *n.whose;

@@ -12,13 +12,13 @@ void certificate_reports::add(std::vector<metrics::certificate>& all, const char
   for (const auto& n : watch.look(ends, now_seconds)) {
     const bool over = n.how == tls::certificate_watch::urgency::over;
     const auto level = n.how == tls::certificate_watch::urgency::soon ? log::level::warn : log::level::error;
-    log::write(
-        level, "node", over ? "certificate expired" : "certificate expires soon",
-        {{"certificate", n.certificate.name},
-         {"use", use},
-         {"days_left", n.days},
-         {"advice", n.certificate.of_authority ? "create a new CA and sign new certificates: docs/operate/security.md"
-                                               : "replace the files and reload: docs/operate/security.md"}});
+    log::write(level, "node", over ? "certificate expired" : "certificate expires soon",
+               {{"certificate", n.certificate.name},
+                {"use", use},
+                {"days_left", n.days},
+                {"advice", n.certificate.of_auth_context
+                               ? "create a new CA and sign new certificates: docs/operate/security.md"
+                               : "replace the files and reload: docs/operate/security.md"}});
   }
   for (auto& e : ends)
     all.push_back({use, std::move(e.name), tls::days_left(e, now_seconds)});

@@ -110,7 +110,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
         answer_applied({}, {});
         answer_restores(false);
         ask_again(underway_.past_patience(now()));
-        judge_when_a_token_ends();
+        reauthorize_when_a_token_ends();
         wake_after(*this, *node_actors_, together(*this, fsm_tick, tick_slack), tick_atom::value);
       },
       [this](flush_atom) { request_barriers(); },
@@ -250,10 +250,10 @@ state::reply fsm::apply_command(const raft::entry& e, const std::optional<state:
 
 void fsm::check(check_write w) {
   const bool first = std::holds_alternative<state::acl_bootstrap>(w.command); // requested without a token
-  if (!can_judge(w.command.by) || (first && !machine_->has_access_rows()))
+  if (!can_authorize(w.command.by) || (first && !machine_->has_access_rows()))
     return refuse(w, access_not_ready);
   stamp(w.command);
-  judge(std::move(w), false);
+  authorize(std::move(w), false);
 }
 
 /// Stamps with a time no later than cluster time; other servers than the leader know that
@@ -267,7 +267,7 @@ void fsm::stamp(state::command& c) {
   asked = std::max(asked, serves_under_lease() ? cluster_now() : machine_->now());
 }
 
-void fsm::judge(check_write w, bool caught_up) {
+void fsm::authorize(check_write w, bool caught_up) {
   auto refused = machine_->refuses(w.command, cluster_now());
   // Other servers, and a deposed leader unaware of it, have old tables: they catch up first.
   if (refused && !caught_up && !serves_under_lease()) {
@@ -278,7 +278,7 @@ void fsm::judge(check_write w, bool caught_up) {
   if (refused)
     return answer_write({w.id, wire::call_outcome::done, std::move(*refused), {}, {}});
   if (w.command.by && !w.command.once) // with a known outcome no permission was checked
-    w.command.judged_at = machine_->applied_index();
+    w.command.authorized_at = machine_->applied_index();
   pass_on(w);
 }
 
@@ -369,7 +369,7 @@ void fsm::publish(state::effects changed) {
   if (of_everything)
     access_ready_in_ = {}; // the restore brought other tokens
   if (of_access && !MUTANT(waiting_reader_not_judged_again))
-    judge_parked_again();
+    reauthorize_parked();
   if (of_access)
     initialize_access(); // it may exist now; what is removed from then on stays removed
   if (of_everything)
@@ -515,7 +515,7 @@ void fsm::serve_all(const read_group& group) {
   for (const auto& q : group.queries)
     serve(q);
   for (const auto& w : group.writes)
-    judge(w, true);
+    authorize(w, true);
 }
 
 void fsm::refuse_all(const read_group& group, const std::string& text) {
@@ -551,13 +551,13 @@ void fsm::serve_waiting() {
     until_applied_.erase(until_applied_.begin());
     serve_all(group);
   }
-  serve_judged();
+  serve_authorized();
 }
 
 void fsm::serve(const read_query& q) {
   if (q.archive)
     return archive(q);
-  if (!can_judge(q.request.query.by))
+  if (!can_authorize(q.request.query.by))
     return wait_for_access(q);
   if (std::holds_alternative<state::kv_changes>(q.request.query))
     return serve_changes(q);
@@ -798,7 +798,7 @@ void fsm::replace(const machine_replaced& r) {
 }
 
 void fsm::go_on_later() {
-  if (goes_on_ || (long_reads_.empty() && woken_.empty() && to_judge_.empty() && !machine_->has_left_over()))
+  if (goes_on_ || (long_reads_.empty() && woken_.empty() && to_reauthorize_.empty() && !machine_->has_left_over()))
     return;
   goes_on_ = true;
   wake_after(*this, *node_actors_, std::chrono::microseconds(200), go_on_atom::value);
@@ -808,7 +808,7 @@ void fsm::go_on() {
   goes_on_ = false;
   if (machine_->has_left_over())
     tear_down();
-  judge_some_parked();
+  reauthorize_some_parked();
   if (!woken_.empty())
     look_at_woken();
   else if (!long_reads_.empty())

@@ -96,7 +96,7 @@ private:
                              state::effects& changed, std::vector<std::string>& acquired);
   void check(check_write w);
   /// `caught_up`: everything committed when the request arrived is applied here.
-  void judge(check_write w, bool caught_up);
+  void authorize(check_write w, bool caught_up);
   void pass_on(const check_write& w);
   void ask_again(const std::vector<check_write>& kept);
   /// @returns the rejection; nullopt: it was passed on, or kept
@@ -130,17 +130,17 @@ private:
   void give_up_waiting();
   // fsm_access.cpp
   /// Whether a request on behalf of that token can be authorized.
-  bool can_judge(const std::optional<state::authority>& by) const { return !by || machine_->has_access_rows(); }
+  bool can_authorize(const std::optional<state::auth_context>& by) const { return !by || machine_->has_access_rows(); }
   void wait_for_access(const read_query& q);
-  void serve_judged();
+  void serve_authorized();
   /// @returns true: the read is not permitted, and the response was sent
   bool answer_refusal(const read_query& q);
-  void judge_parked_again();
-  void judge_some_parked();
+  void reauthorize_parked();
+  void reauthorize_some_parked();
   /// Notes when the token of a query about to wait expires.
   void note_end_of_token(const read_query& q);
   /// Called on every tick.
-  void judge_when_a_token_ends();
+  void reauthorize_when_a_token_ends();
   void initialize_access();
   bool knows_master_token();
   void serve(const read_query& q);
@@ -246,7 +246,7 @@ private:
   static constexpr std::size_t reads_in_turn = 4;
   std::list<long_reading> long_reads_;            ///< the next one to continue comes first
   std::deque<queries_touched> woken_;             ///< not evaluated again yet
-  std::vector<request_id> to_judge_;              ///< parked when permissions changed, and not authorized since
+  std::vector<request_id> to_reauthorize_;        ///< parked when permissions changed, and not authorized since
   bool goes_on_ = false;                          ///< the next slice is scheduled
   std::multimap<log_index, read_query> archives_; ///< waiting for a checkpoint of that index or a later one
   bool checkpoint_running_ = false;

@@ -16,7 +16,7 @@ constexpr std::chrono::seconds initialize_again{1};
 // The first two attempts of a leader.
 constexpr std::chrono::milliseconds begins_within{1200};
 // The rules of each token may have to be compiled, which takes up to 0.5 ms.
-constexpr std::size_t judged_in_a_slice = 16;
+constexpr std::size_t reauthorized_in_a_slice = 16;
 
 } // namespace
 
@@ -35,7 +35,7 @@ void fsm::wait_for_access(const read_query& q) {
 }
 
 /// Serves the reads that waited for ACLs. Some may now wait for something else.
-void fsm::serve_judged() {
+void fsm::serve_authorized() {
   if (until_access_.empty() || !machine_->has_access_rows())
     return;
   const auto waited = std::exchange(until_access_, {});
@@ -56,26 +56,26 @@ bool fsm::answer_refusal(const read_query& q) {
 
 /// Rejects queries no longer permitted, in slices; others keep waiting, also for rows newly visible
 /// to them. One that is woken before its turn is evaluated with the new permissions.
-void fsm::judge_parked_again() {
-  to_judge_.clear();
+void fsm::reauthorize_parked() {
+  to_reauthorize_.clear();
   for (const auto& each : parked_)
     if (each.second.request.query.by)
-      to_judge_.push_back(each.first);
-  judge_some_parked();
+      to_reauthorize_.push_back(each.first);
+  reauthorize_some_parked();
   go_on_later();
 }
 
-void fsm::judge_some_parked() {
-  for (auto left = judged_in_a_slice; left > 0 && !to_judge_.empty(); --left) {
-    const auto it = parked_.find(to_judge_.back());
-    to_judge_.pop_back();
+void fsm::reauthorize_some_parked() {
+  for (auto left = reauthorized_in_a_slice; left > 0 && !to_reauthorize_.empty(); --left) {
+    const auto it = parked_.find(to_reauthorize_.back());
+    to_reauthorize_.pop_back();
     if (it == parked_.end() || !answer_refusal(it->second))
       continue;
     PROBE("fsm: parked query refused when permissions changed");
     send(node_actors_->watch_registry, unpark_query{it->first});
     parked_.erase(it);
   }
-  if (!to_judge_.empty())
+  if (!to_reauthorize_.empty())
     PROBE("fsm: parked queries judged in slices");
 }
 
@@ -87,19 +87,19 @@ void fsm::note_end_of_token(const read_query& q) {
 }
 
 /// When a token expires there may be no entry, and the rows stay as they are until one comes.
-void fsm::judge_when_a_token_ends() {
+void fsm::reauthorize_when_a_token_ends() {
   if (ends_of_tokens_.empty() || *ends_of_tokens_.begin() > cluster_now())
     return;
   PROBE("fsm: parked queries judged when a token ended");
   ends_of_tokens_.erase(ends_of_tokens_.begin(), ends_of_tokens_.upper_bound(cluster_now()));
-  judge_parked_again();
+  reauthorize_parked();
 }
 
 bool fsm::knows_master_token() {
   if (settings_.master_token.empty())
     return true;
   state::query q = state::permissions_read{};
-  q.by = state::authority{settings_.master_token, false, {}};
+  q.by = state::auth_context{settings_.master_token, false, {}};
   return !machine_->refuses(q, cluster_now());
 }
 

@@ -20,11 +20,11 @@ std::string subject_of(X509* certificate) {
   return size > 0 ? std::string(text, static_cast<std::size_t>(size)) : "?";
 }
 
-void add_end(std::vector<certificate_end>& all, X509* certificate, bool of_authority) {
+void add_end(std::vector<certificate_end>& all, X509* certificate, bool of_auth_context) {
   std::tm at{};
   if (certificate == nullptr || ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &at) != 1)
     return;
-  certificate_end c{subject_of(certificate), ::timegm(&at), of_authority};
+  certificate_end c{subject_of(certificate), ::timegm(&at), of_auth_context};
   if (std::find(all.begin(), all.end(), c) == all.end())
     all.push_back(std::move(c));
 }

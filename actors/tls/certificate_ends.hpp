@@ -12,9 +12,9 @@ struct ssl_ctx_st;
 namespace belay::tls {
 
 struct certificate_end {
-  std::string name;          ///< the subject, as `CN = server.dc1.consul`
-  std::int64_t at = 0;       ///< seconds since 1970
-  bool of_authority = false; ///< trusted, not presented
+  std::string name;             ///< the subject, as `CN = server.dc1.consul`
+  std::int64_t at = 0;          ///< seconds since 1970
+  bool of_auth_context = false; ///< trusted, not presented
 
   bool operator==(const certificate_end&) const = default;
 };

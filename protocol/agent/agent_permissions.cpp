@@ -22,9 +22,9 @@ refused missing(std::string_view what, std::string_view name) {
 }
 
 /// The checks of Consul's agent/acl.go (vetServiceRegister etc.), with its error texts.
-class judge {
+class request_authorization {
 public:
-  judge(const local_registry& registry, std::string_view node, const acl::authorizer& may)
+  request_authorization(const local_registry& registry, std::string_view node, const acl::authorizer& may)
       : registry_(registry), node_(node), may_(may) {}
 
   std::optional<refused> operator()(const register_service& r) const {
@@ -126,7 +126,7 @@ void keep_checks(std::vector<state::check_ptr>& list, std::string_view node, con
 
 std::optional<refused> refusal_of(const request& r, const local_registry& registry, std::string_view node,
                                   const acl::authorizer& may) {
-  return std::visit(judge(registry, node, may), r);
+  return std::visit(request_authorization(registry, node, may), r);
 }
 
 void keep_visible(user_events::listing& events, const acl::authorizer& may) {

@@ -337,9 +337,9 @@ parsed_request parse(const raw_request& r, const route_settings& s, const std::f
       read_as_cached(*out.cached, out.action);
   }
   if (s.acl_enabled) {
-    out.by = authority_of(c);
+    out.by = auth_context_of(c);
     if (out.needs != access::nobody)
-      attach_authority(out.action, *out.by, s.acl_lists_need_permission);
+      attach_auth_context(out.action, *out.by, s.acl_lists_need_permission);
   }
   return out;
 }

@@ -76,7 +76,7 @@ std::string_view brought_token(const request_context& c) {
   return could_be_token(token) ? token : std::string_view();
 }
 
-state::authority authority_of(const request_context& c) {
+state::auth_context auth_context_of(const request_context& c) {
   auto token = token_of(c);
   if (token.empty())
     token = state::anonymous_secret;
@@ -85,7 +85,7 @@ state::authority authority_of(const request_context& c) {
   return {std::string(token), c.settings.acl_allowed_by_default, c.settings.datacenter};
 }
 
-void attach_authority(action& a, const state::authority& by, bool lists_need_permission) {
+void attach_auth_context(action& a, const state::auth_context& by, bool lists_need_permission) {
   if (auto* read = std::get_if<read_request>(&a)) {
     read->query.by = by;
     read->query.lists_need_permission = lists_need_permission;

@@ -1,5 +1,5 @@
 #pragma once
-// The token of a request (docs/contract/01, section 5), and the authority that results from it.
+// The token of a request (docs/contract/01, section 5), and the auth_context that results from it.
 
 #include "protocol/http/request_context.hpp"
 
@@ -22,9 +22,9 @@ std::string_view token_of(const request_context& c);
 /// The same without the agent's default, to be stored; also empty if it cannot be a token.
 std::string_view brought_token(const request_context& c);
 /// Authority of that token, or anonymous. If it cannot be a token, a short one that none has.
-state::authority authority_of(const request_context& c);
+state::auth_context auth_context_of(const request_context& c);
 /// Adds the authority to reads and writes of replicated state; does not change other actions.
-void attach_authority(action& a, const state::authority& by, bool lists_need_permission);
+void attach_auth_context(action& a, const state::auth_context& by, bool lists_need_permission);
 
 /// An agent's token that clients may change, by its name in the path; nullopt: unknown.
 std::optional<agent_token_kind> agent_token_named(std::string_view name);

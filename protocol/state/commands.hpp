@@ -228,9 +228,9 @@ using plain_command = compiled_once<with_settings<
 struct command : plain_command {
   using plain_command::plain_command;
   /// nullopt: the server itself, which may write everything. Without ACLs everything is permitted.
-  std::optional<authority> by;
+  std::optional<auth_context> by;
   /// Only with `by`: a server with the log up to here permitted it (machine::refuses). Zero: none.
-  log_index judged_at;
+  log_index authorized_at;
   /// It takes effect once, however often it is applied (docs/reference/exactly-once.md). nullopt: each time.
   std::optional<once_mark> once;
   /// Address of the client that sent it; only for commands with has_client(). nullopt: some server

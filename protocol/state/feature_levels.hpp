@@ -23,7 +23,7 @@ inline constexpr feature_level keyring_level = 2;
 inline constexpr feature_level acl_level = 3;
 
 /// Commands with an authorization decision. The leader omits it until all members have the level.
-inline constexpr feature_level judgement_level = 4;
+inline constexpr feature_level authorization_level = 4;
 
 /// Claims, queued acquires, write guards, fencing checks, sessions with exact TTLs or OnEnd.
 inline constexpr feature_level claims_level = 5;
@@ -60,7 +60,7 @@ inline constexpr auto level_versions = std::to_array<level_version>({
     {1, "0.1.0"},
     {2, "0.1.0"},
     {acl_level, "0.1.0"},
-    {judgement_level, "0.1.0"},
+    {authorization_level, "0.1.0"},
     {claims_level, "0.2.0"},
     {exactly_once_level, "0.2.0"},
     {expiry_level, "0.2.0"},
@@ -74,21 +74,36 @@ struct kind_level {
   feature_level level;
 };
 inline constexpr auto newer_kinds = std::to_array<kind_level>({
-    {command_tag::acl_initialize, acl_level},         {command_tag::acl_bootstrap, acl_level},
-    {command_tag::acl_policy_set, acl_level},         {command_tag::acl_policy_delete, acl_level},
-    {command_tag::acl_role_set, acl_level},           {command_tag::acl_role_delete, acl_level},
-    {command_tag::acl_token_set, acl_level},          {command_tag::acl_token_clone, acl_level},
-    {command_tag::acl_token_delete, acl_level},       {command_tag::on_behalf, acl_level},
-    {command_tag::judged_on_behalf, judgement_level}, {command_tag::claim_ask, claims_level},
-    {command_tag::claim_release, claims_level},       {command_tag::claim_hand_over, claims_level},
-    {command_tag::claim_mode_set, claims_level},      {command_tag::claim_limit_set, claims_level},
-    {command_tag::claim_limit_unset, claims_level},   {command_tag::guard_set, claims_level},
-    {command_tag::guard_remove, claims_level},        {command_tag::claims_alarm, claims_level},
-    {command_tag::kv_acquire, claims_level},          {command_tag::fenced_write, claims_level},
-    {command_tag::fenced_txn, claims_level},          {command_tag::session_begin, claims_level},
-    {command_tag::once, exactly_once_level},          {command_tag::counting, exactly_once_level},
-    {command_tag::outcome_seal, exactly_once_level},  {command_tag::session_expire, expiry_level},
-    {command_tag::addressed, client_address_level},   {command_tag::waits_withdraw, disconnect_level},
+    {command_tag::acl_initialize, acl_level},
+    {command_tag::acl_bootstrap, acl_level},
+    {command_tag::acl_policy_set, acl_level},
+    {command_tag::acl_policy_delete, acl_level},
+    {command_tag::acl_role_set, acl_level},
+    {command_tag::acl_role_delete, acl_level},
+    {command_tag::acl_token_set, acl_level},
+    {command_tag::acl_token_clone, acl_level},
+    {command_tag::acl_token_delete, acl_level},
+    {command_tag::on_behalf, acl_level},
+    {command_tag::authorized_on_behalf, authorization_level},
+    {command_tag::claim_ask, claims_level},
+    {command_tag::claim_release, claims_level},
+    {command_tag::claim_hand_over, claims_level},
+    {command_tag::claim_mode_set, claims_level},
+    {command_tag::claim_limit_set, claims_level},
+    {command_tag::claim_limit_unset, claims_level},
+    {command_tag::guard_set, claims_level},
+    {command_tag::guard_remove, claims_level},
+    {command_tag::claims_alarm, claims_level},
+    {command_tag::kv_acquire, claims_level},
+    {command_tag::fenced_write, claims_level},
+    {command_tag::fenced_txn, claims_level},
+    {command_tag::session_begin, claims_level},
+    {command_tag::once, exactly_once_level},
+    {command_tag::counting, exactly_once_level},
+    {command_tag::outcome_seal, exactly_once_level},
+    {command_tag::session_expire, expiry_level},
+    {command_tag::addressed, client_address_level},
+    {command_tag::waits_withdraw, disconnect_level},
 });
 
 /// The level for rows of a table, which a restore brings into the log. Others need none.

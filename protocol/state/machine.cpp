@@ -51,8 +51,8 @@ struct machine::impl {
   }
   /// Whether the decision in the command is the one that this server would make.
   bool still_allowed(const command& c) const {
-    return !c.judged_at.is_zero() && c.judged_at < applied && std::holds_alternative<kv_write>(c) &&
-           (c.judged_at >= access_changed_at || MUTANT(judgement_outlives_policies));
+    return !c.authorized_at.is_zero() && c.authorized_at < applied && std::holds_alternative<kv_write>(c) &&
+           (c.authorized_at >= access_changed_at || MUTANT(judgement_outlives_policies));
   }
 
   void keep_changes(std::size_t bytes_max) {
@@ -568,7 +568,7 @@ std::optional<reply> machine::refuses(const command& c, cluster_time now) const 
     return no;
   return answered_without_change(*impl_->t, c);
 }
-cluster_time machine::end_of_token(const authority& by) const {
+cluster_time machine::end_of_token(const auth_context& by) const {
   const auto token = impl_->t->acls.token_with_secret(by.secret);
   return token == nullptr ? cluster_time{} : token->expires;
 }

@@ -62,7 +62,7 @@ public:
   /// Why the query's token may not run it; nullopt: it may. The same refusal as evaluate()'s.
   std::optional<refusal> refuses(const query& q, cluster_time now = {}) const;
   /// When the query's token expires; zero: never, or there is no token.
-  cluster_time end_of_token(const authority& by) const;
+  cluster_time end_of_token(const auth_context& by) const;
   /// The index of evaluate()'s result, without building it (a cheap re-check of a parked query).
   log_index index_of(const query& q) const;
 
@@ -102,8 +102,8 @@ public:
 
   /// What the command's token lacks; nullopt: permitted, or ACLs are off. Also the reply to a
   /// command that would change nothing and needs no permission: clients cannot fill the log with
-  /// those. A permitted command may carry `judged_at` = applied_index(). Unless a policy, role or
-  /// token changes, apply() would decide the same for a write of one key, and skips the check.
+  /// those. A permitted command may carry `authorized_at` = applied_index(). Unless a policy, role
+  /// or token changes, apply() would decide the same for a write of one key, and skips the check.
   std::optional<reply> refuses(const command& c, cluster_time now) const;
 
   /// Whether an acl_initialize was applied. Before that no token can be checked.

@@ -124,7 +124,7 @@ using plain_query = compiled_once<with_settings<
 struct query : plain_query {
   using plain_query::plain_query;
   /// nullopt: the server itself, which may read everything. Without ACLs everything is permitted.
-  std::optional<authority> by;
+  std::optional<auth_context> by;
   /// Listings of keys need permission `list` (the server's `acl.enable_key_list_policy`).
   bool lists_need_permission = false;
   /// Sort nodes by distance from this one (docs/contract/17); empty or no coordinate: do not sort.

@@ -12,20 +12,26 @@
 // record_codec.hpp has the layout of records and members. An inner command extends to the end.
 //
 //   command   u8 version = 1 | u8 state::command_tag | the command, a record
-//             u8 version = 2 | u16 feature level > 0 | text first version that has it | u8 tag | the command
-//             on_behalf: instead of it, state::authority, a record | a command not on_behalf
-//             judged_on_behalf: state::authority | varint judged_at > 0 | a command not on_behalf
+//             u8 version = 2 | u16 feature level > 0 | text first version that has it | u8 tag |
+// the command
+//             on_behalf: instead of it, state::auth_context, a record | a command not on_behalf
+//             authorized_on_behalf: state::auth_context | varint authorized_at > 0 | a command not
+// on_behalf
 //             once: state::once_mark, a record | a command that is none of these
 //             addressed: text the client's address | a command that is none of these but counting
 //             counting: a command that is none of these and contains the verb `add`
 //
 //   reply     u8 version = 1 | u8 position in state::plain_reply | its value
-//             u8 version = 1 | u8 5 | bool | lock_note, a record                   (a bool with a note)
+//             u8 version = 1 | u8 5 | bool | lock_note, a record                   (a bool with a
+// note)
 //             u8 version = 1 | u8 6 | acl_row
-//             u8 version = 1 | u8 7 | claim_answer, a record   or   u8 version = 1 | u8 8 | claim_refusal, a record
-//             u8 version = 1 | u8 9 | kv_added, a record       or   u8 version = 1 | u8 10 | once_refusal, a record
+//             u8 version = 1 | u8 7 | claim_answer, a record   or   u8 version = 1 | u8 8 |
+// claim_refusal, a record
+//             u8 version = 1 | u8 9 | kv_added, a record       or   u8 version = 1 | u8 10 |
+// once_refusal, a record
 //             u8 version = 1 | u8 128 | varint decided_at > 0 | the same from the position on
-//   acl_row   u8 position in acl_row::row | the row | list of policies | list of roles, acl_link records
+//   acl_row   u8 position in acl_row::row | the row | list of policies | list of roles, acl_link
+// records
 //   txn_reply list of results | list of txn_error, records
 //   result    u8 position in state::txn_result | bool with value | the row, a record
 //             for a key: text key | the record, its value empty unless it is shown
@@ -97,22 +103,22 @@ void put_plain(byte_writer& w, const state::command& c) {
   std::visit([&](const auto& each) { put(w, each); }, static_cast<const state::plain_command&>(c));
 }
 
-constexpr state::command_tag tag_on_behalf(log_index judged_at) {
-  return judged_at.is_zero() ? state::command_tag::on_behalf : state::command_tag::judged_on_behalf;
+constexpr state::command_tag tag_on_behalf(log_index authorized_at) {
+  return authorized_at.is_zero() ? state::command_tag::on_behalf : state::command_tag::authorized_on_behalf;
 }
-constexpr state::feature_level level_on_behalf(log_index judged_at, state::feature_level of_plain) {
-  return std::max(state::level_of(tag_on_behalf(judged_at)), of_plain);
+constexpr state::feature_level level_on_behalf(log_index authorized_at, state::feature_level of_plain) {
+  return std::max(state::level_of(tag_on_behalf(authorized_at)), of_plain);
 }
 
 void put_on_behalf(byte_writer& w, const state::command& c) {
   if (const auto* write = std::get_if<state::kv_write>(&c))
     w.out().reserve(192 + c.by->secret.size() + c.by->datacenter.size() + write->op.key.size() +
                     write->op.session.size() + (write->op.value ? write->op.value->size() : 0));
-  const auto level = level_on_behalf(c.judged_at, state::level_of(c));
-  put_tag(w, tag_on_behalf(c.judged_at), level);
+  const auto level = level_on_behalf(c.authorized_at, state::level_of(c));
+  put_tag(w, tag_on_behalf(c.authorized_at), level);
   write_record(w, *c.by);
-  if (!c.judged_at.is_zero())
-    w.varint(c.judged_at.value);
+  if (!c.authorized_at.is_zero())
+    w.varint(c.authorized_at.value);
   put_plain(w, c);
 }
 
@@ -135,7 +141,7 @@ std::optional<command_needs> get_needs(byte_reader& r) {
 
 bool is_on_behalf(std::uint8_t tag) {
   return tag == static_cast<std::uint8_t>(state::command_tag::on_behalf) ||
-         tag == static_cast<std::uint8_t>(state::command_tag::judged_on_behalf);
+         tag == static_cast<std::uint8_t>(state::command_tag::authorized_on_behalf);
 }
 /// The tags that may precede a command, the outermost first.
 enum class around : std::uint8_t { name, once, address, counting, nothing };
@@ -401,21 +407,21 @@ std::string encode_command(const state::command& c) {
 
 namespace {
 
-std::optional<state::command> decode_on_behalf(byte_reader& r, const command_needs& needs, bool judged) {
-  state::authority by;
+std::optional<state::command> decode_on_behalf(byte_reader& r, const command_needs& needs, bool authorized) {
+  state::auth_context by;
   read_record(r, by);
-  const log_index judged_at{judged ? r.varint() : 0};
-  if (judged && judged_at.is_zero())
+  const log_index authorized_at{authorized ? r.varint() : 0};
+  if (authorized && authorized_at.is_zero())
     return std::nullopt;
   const auto plain = r.raw(r.remaining());
   // The inner command must have no authority: nested authorities are invalid.
   const auto inner = r.ok() ? needs_of(plain) : std::nullopt;
-  if (!inner || level_on_behalf(judged_at, inner->level) != needs.level)
+  if (!inner || level_on_behalf(authorized_at, inner->level) != needs.level)
     return std::nullopt;
   auto c = kind_of(plain) == around::name ? std::nullopt : decode_command(plain);
   if (c) {
     c->by = std::move(by);
-    c->judged_at = judged_at;
+    c->authorized_at = authorized_at;
   }
   return c;
 }
@@ -469,7 +475,7 @@ std::optional<state::command> decode_command(std::string_view bytes) {
   const auto tag = r.u8();
   switch (kind_of(tag)) {
   case around::name:
-    return decode_on_behalf(r, *needs, tag == static_cast<std::uint8_t>(state::command_tag::judged_on_behalf));
+    return decode_on_behalf(r, *needs, tag == static_cast<std::uint8_t>(state::command_tag::authorized_on_behalf));
   case around::once:
     return decode_once(r, *needs);
   case around::address:
@@ -484,14 +490,14 @@ std::optional<state::command> decode_command(std::string_view bytes) {
   return decode_plain(bytes, false);
 }
 
-std::optional<std::string> without_judgement(std::string_view bytes) {
+std::optional<std::string> without_authorization(std::string_view bytes) {
   byte_reader r(bytes);
-  if (!get_needs(r) || r.u8() != static_cast<std::uint8_t>(state::command_tag::judged_on_behalf))
+  if (!get_needs(r) || r.u8() != static_cast<std::uint8_t>(state::command_tag::authorized_on_behalf))
     return std::nullopt;
   auto c = decode_command(bytes);
   if (!c)
     return std::nullopt;
-  c->judged_at = {};
+  c->authorized_at = {};
   return encode_command(*c);
 }
 

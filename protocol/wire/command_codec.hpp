@@ -23,8 +23,8 @@ struct command_needs {
 /// Ignores what a restore's rows need, which their first bytes do not show. Servers with a level
 /// that has restores read no others. nullopt: not the beginning of a command.
 std::optional<command_needs> needs_of(std::string_view bytes);
-/// The same command without command::judged_at. nullopt: it has none, or is unreadable.
-std::optional<std::string> without_judgement(std::string_view bytes);
+/// The same command without command::authorized_at. nullopt: it has none, or is unreadable.
+std::optional<std::string> without_authorization(std::string_view bytes);
 /// session_expire as session_destroy, which a restore does not void. nullopt: other or unreadable.
 std::optional<std::string> as_session_destroy(std::string_view bytes);
 /// The same command without command::client_address. nullopt: it has none, or is unreadable.

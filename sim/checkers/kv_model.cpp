@@ -140,7 +140,7 @@ kv_model::told kv_model::carry_out_once(draft& d, const state::command& command)
   auto plain = command;
   plain.once.reset();
   plain.by.reset();
-  plain.judged_at = {};
+  plain.authorized_at = {};
   const auto request = wire::encode_command(plain);
   if (const auto known = outcomes_.find(key)) {
     if (seal == nullptr && known->is_void())

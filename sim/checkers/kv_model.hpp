@@ -85,7 +85,7 @@ public:
   /// @pre not rejected
   bool shows_key(const state::query& q, std::string_view key, log_index s) const;
   /// Whether a token may use that session; an unknown session has no owner.
-  bool may_use_session(const std::optional<state::authority>& who, const std::string& id, std::string_view wanted,
+  bool may_use_session(const std::optional<state::auth_context>& who, const std::string& id, std::string_view wanted,
                        log_index s) const;
 
   // ---- over time, ascending
@@ -151,14 +151,14 @@ private:
     std::vector<std::string> trees = {};       ///< not empty, removed something
     std::vector<std::string> trees_maybe = {}; ///< perhaps
     bool uncertain = false;
-    bool went_back = false;                  ///< a restore took effect
-    bool claims_changed = false;             ///< something in claims_ or ended_
-    std::uint64_t fence_before = 0;          ///< value before a transaction began
-    std::vector<std::uint64_t> fences = {};  ///< issued by this entry
-    bool lock_given = false;                 ///< granted to a waiting client; a restore may have freed the lock
-    std::string client = {};                 ///< as modelled_claim::client, of the command
-    std::optional<state::authority> by = {}; ///< as modelled_claim::by, of the command
-    bool access_changed = false;             ///< a policy, a role or a token
+    bool went_back = false;                     ///< a restore took effect
+    bool claims_changed = false;                ///< something in claims_ or ended_
+    std::uint64_t fence_before = 0;             ///< value before a transaction began
+    std::vector<std::uint64_t> fences = {};     ///< issued by this entry
+    bool lock_given = false;                    ///< granted to a waiting client; a restore may have freed the lock
+    std::string client = {};                    ///< as modelled_claim::client, of the command
+    std::optional<state::auth_context> by = {}; ///< as modelled_claim::by, of the command
+    bool access_changed = false;                ///< a policy, a role or a token
   };
   /// nullopt: not checked
   using told = std::optional<state::reply>;
@@ -271,7 +271,7 @@ private:
   end_bounds end_bounds_;
   guard_bounds guard_bounds_;
   std::vector<modelled_session_end> session_ends_;
-  std::map<std::string, state::authority, std::less<>> left_by_; ///< by session: the token that set its OnEnd
+  std::map<std::string, state::auth_context, std::less<>> left_by_; ///< by session: the token that set its OnEnd
   std::uint64_t last_ticket_ = 0, last_fence_ = 0;
   std::map<std::uint64_t, log_index> fences_; ///< tokens of all past grants: their entries
   std::map<std::string, std::vector<delay>, std::less<>> delays_;

@@ -125,7 +125,7 @@ bool kv_model::shows_key(const state::query& q, std::string_view key, log_index 
   return !q.by || access_.rights_of(*q.by, s)->reads_key(key);
 }
 
-bool kv_model::may_use_session(const std::optional<state::authority>& who, const std::string& id,
+bool kv_model::may_use_session(const std::optional<state::auth_context>& who, const std::string& id,
                                std::string_view wanted, log_index s) const {
   if (!who || !sessions_.lived_at(id, s))
     return true;

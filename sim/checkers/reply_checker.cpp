@@ -156,7 +156,7 @@ bool fits(const state::reply& told, const state::reply& right) {
 
 /// What distinguishes commands of clients: not the times and the authorization that servers add.
 std::string without_times(state::command c) {
-  c.judged_at = {};
+  c.authorized_at = {};
   c.client_address.reset();
   if (c.once) { // the rest shows whether two requests are the same
     c.once->print = {};

@@ -21,9 +21,9 @@ constexpr seconds operators_patience{10};
 
 constexpr auto certified_server = "server.dc1.consul", certified_client = "client.dc1.consul";
 
-enum class mistake : std::uint8_t { none, expiring, other_authority, of_client, too_soon, other_key };
+enum class mistake : std::uint8_t { none, expiring, other_auth_context, of_client, too_soon, other_key };
 constexpr share<mistake> mistakes_drawn[] = {
-    {mistake::none, 50},     {mistake::expiring, 3}, {mistake::other_authority, 2},
+    {mistake::none, 50},     {mistake::expiring, 3}, {mistake::other_auth_context, 2},
     {mistake::of_client, 2}, {mistake::too_soon, 4}, {mistake::other_key, 3},
 };
 
@@ -348,7 +348,7 @@ void credential_operator::err() {
     f.certificate->ends =
         static_cast<std::int64_t>(nodes_.clock(node).wall().value / 1000) + static_cast<std::int64_t>(draw(6));
     break;
-  case mistake::other_authority:
+  case mistake::other_auth_context:
     if (!f.certificate)
       return;
     f.certificate->authority = 'X';

@@ -313,8 +313,8 @@ void workload::once_turn(client_state& c, std::uint64_t drawn) {
     c.pending = ask(c.number, *node, std::nullopt, std::move(std::get<http::read_request>(wanted)));
 }
 
-state::authority workload::asker(std::size_t client, const std::optional<state::command>& write) {
-  state::authority who;
+state::auth_context workload::asker(std::size_t client, const std::optional<state::command>& write) {
+  state::auth_context who;
   who.datacenter = "dc1";
   who.allowed_by_default = swarm_.acls == acl_mode::default_allow;
   who.secret = master_token;

@@ -114,7 +114,7 @@ private:
   void claims_turn(client_state& c, std::uint64_t drawn);
   void once_turn(client_state& c, std::uint64_t drawn);
   /// The token of its next request.
-  state::authority asker(std::size_t client, const std::optional<state::command>& write);
+  state::auth_context asker(std::size_t client, const std::optional<state::command>& write);
   virtual_time think_time() const;
   void next_turn(client_state& c, virtual_time in);
   void finished(client_state& c, const operation& o);

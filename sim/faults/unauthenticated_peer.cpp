@@ -16,7 +16,7 @@ enum class false_paper : std::uint8_t {
   none,
   unknown_key,
   retired_key,
-  other_authority,
+  other_auth_context,
   of_client,
   of_other_datacenter,
   expired,
@@ -28,7 +28,7 @@ constexpr share<false_paper> false_papers[] = {
     {false_paper::none, 2},
     {false_paper::unknown_key, 1},
     {false_paper::retired_key, 3},
-    {false_paper::other_authority, 2},
+    {false_paper::other_auth_context, 2},
     {false_paper::of_client, 2},
     {false_paper::of_other_datacenter, 1},
     {false_paper::expired, 2},
@@ -78,7 +78,7 @@ credential_facts unauthenticated_peer::drawn_credentials() {
   f.authorities = {known.authority, static_cast<char>(known.authority + 1), 'X'};
   ordered_certificate c{known.authority, "server.dc1.consul", begin_of_runs - years, begin_of_runs + years};
   switch (what) {
-  case false_paper::other_authority:
+  case false_paper::other_auth_context:
     c.authority = 'X';
     break;
   case false_paper::of_client:

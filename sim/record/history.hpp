@@ -18,8 +18,8 @@ const char* name_of(outcome o);
 
 struct session_renewal {
   std::string session;
-  std::optional<state::authority> by = {}; ///< nullopt: ACLs are not in force
-  std::vector<std::string> beside = {};    ///< sessions that never existed, renewed by the same request
+  std::optional<state::auth_context> by = {}; ///< nullopt: ACLs are not in force
+  std::vector<std::string> beside = {};       ///< sessions that never existed, renewed by the same request
 };
 
 struct operation {
@@ -51,7 +51,7 @@ struct operation {
 };
 
 /// The token of the request. nullopt: ACLs are not in force.
-inline const std::optional<state::authority>& asker_of(const operation& o) {
+inline const std::optional<state::auth_context>& asker_of(const operation& o) {
   return o.write ? o.write->by : o.read ? o.read->query.by : o.renewal->by;
 }
 

@@ -85,7 +85,7 @@ struct restored {
 
 /// Uploads the archive in such pieces, each when nothing of the earlier ones is left to propose.
 restored restore(snapshot_archives& archives, const std::string& archive, std::size_t piece_bytes,
-                 const std::optional<state::authority>& by = std::nullopt) {
+                 const std::optional<state::auth_context>& by = std::nullopt) {
   restored r;
   std::size_t given = 0;
   for (;;) {
@@ -307,7 +307,7 @@ TEST_CASE("snapshot_archives: a block with a huge length is rejected before it i
 
 // An archive from before ACLs has no management token: anyone could create the first one.
 TEST_CASE("snapshot_archives: where ACLs are in force, an archive does not open acl/bootstrap again", "[actors][B26]") {
-  const state::authority by{"the master's", false, "dc1"};
+  const state::auth_context by{"the master's", false, "dc1"};
   const auto bootstrapped = [](const restored& r) {
     state::machine machine;
     state::effects changed;

@@ -72,19 +72,19 @@ bool is_json(std::string_view text) {
   return !wrong;
 }
 
-void check_authority(const std::optional<state::authority>& by) {
+void check_auth_context(const std::optional<state::auth_context>& by) {
   HOLDS(!by || !by->secret.empty());
   HOLDS(!by || by->secret.size() <= http::token_bytes_max);
 }
 
 void check_action(const http::read_request& read) {
-  check_authority(read.query.by);
+  check_auth_context(read.query.by);
   HOLDS(read.wait.count() > 0 || read.min_index == 0); // a read that blocks has a wait
   HOLDS(read.wait <= http_settings().max_query_time);
 }
 
 void check_action(const http::write_request& write) {
-  check_authority(write.command.by);
+  check_auth_context(write.command.by);
   if (const auto* kv = std::get_if<state::kv_write>(&write.command)) {
     HOLDS(!kv->op.key.empty() || kv->op.verb == state::kv_verb::remove_tree);
     HOLDS(!kv->op.value || kv->op.value->size() <= http_settings().kv_max_value_size);

@@ -1,7 +1,7 @@
 #pragma once
-// Random objects of any type that is written to a disk or sent to a peer, and the comparison of two of them. Members are
-// found by the compiler (tests/harness/members.hpp). This file lists once what a type does not
-// allow, or does not carry.
+// Random objects of any type that is written to a disk or sent to a peer, and the comparison of two
+// of them. Members are found by the compiler (tests/harness/members.hpp). This file lists once what
+// a type does not allow, or does not carry.
 
 #include "actors/messages.hpp"
 #include "protocol/base/random.hpp"
@@ -239,7 +239,7 @@ public:
     if (is_there()) {
       fill(c.by.emplace());
       if (is_there())
-        fill(c.judged_at);
+        fill(c.authorized_at);
     }
     if (is_there())
       fill(c.once.emplace());
@@ -460,7 +460,8 @@ struct equality {
   static bool same(const state::command& a, const state::command& b) {
     return same_variants(static_cast<const state::plain_command::plain&>(a),
                          static_cast<const state::plain_command::plain&>(b)) &&
-           a.by == b.by && a.judged_at == b.judged_at && same(a.once, b.once) && a.client_address == b.client_address;
+           a.by == b.by && a.authorized_at == b.authorized_at && same(a.once, b.once) &&
+           a.client_address == b.client_address;
   }
   static bool same(const wire::frame& a, const wire::frame& b) {
     return same_variants(static_cast<const wire::frame::plain&>(a), static_cast<const wire::frame::plain&>(b));

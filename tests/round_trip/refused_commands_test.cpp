@@ -56,10 +56,10 @@ TEST_CASE("no command of a token without permissions reaches the log", "[B16]") 
           continue; // no request leads to it
         if (auto* again = std::get_if<state::acl_bootstrap>(&c))
           again->reset_index = {}; // what is in the file of an operator may be the right one
-        c.judged_at = {};
+        c.authorized_at = {};
         for (const auto& secret : {std::string("anonymous"), bare}) {
           INFO("command " << kind << ", filling " << static_cast<int>(how) << ", by " << secret);
-          c.by = state::authority{secret, false, "dc1"};
+          c.by = state::auth_context{secret, false, "dc1"};
           if (std::holds_alternative<state::acl_bootstrap>(c))
             c.by.reset(); // is asked by nobody
           CHECK((m.refuses(c, now) || m.refuse_early(c, now, true)));

@@ -35,7 +35,7 @@ public:
   acl_run_by_hand() {
     for (const auto& c :
          {begin_acls(), make_policy('1', "key \"k\" { policy = \"read\" }\n"), make_token('a', "1"),
-          make_token('b', ""), in_name_of("master", set("k", "v")), in_name_of("master", set("l", "v"))})
+          make_token('b', ""), on_behalf_of("master", set("k", "v")), on_behalf_of("master", set("l", "v"))})
       knows(c);
   }
 
@@ -58,7 +58,7 @@ public:
   std::uint64_t asks(std::string who, state::query q, consistency mode = consistency::normal) {
     auto& o = next();
     o.read.emplace();
-    o.read->query = in_name_of(std::move(who), std::move(q));
+    o.read->query = on_behalf_of(std::move(who), std::move(q));
     o.read->mode = mode;
     checker_.begun(o);
     return o.id;
@@ -118,7 +118,7 @@ const state::refusal denied{"Permission denied"}, not_found{"ACL not found"};
 } // namespace
 
 TEST_CASE("acl checkers: a write is decided by the rules at its entry") {
-  const auto write = in_name_of("a", set("k", "w"));
+  const auto write = on_behalf_of("a", set("k", "w"));
   SECTION("refused, as it should be") {
     acl_run_by_hand r;
     CHECK(r.knows(write, denied).fine());
@@ -144,7 +144,7 @@ TEST_CASE("acl checkers: a write is decided by the rules at its entry") {
 }
 
 TEST_CASE("acl checkers: a rejection without an entry must have been forbidden since the request") {
-  const auto write = in_name_of("a", set("k", "w"));
+  const auto write = on_behalf_of("a", set("k", "w"));
   SECTION("it is") {
     acl_run_by_hand r;
     CHECK(r.is_done(r.asks(write), 0, denied).fine());
@@ -162,7 +162,7 @@ TEST_CASE("acl checkers: a rejection without an entry must have been forbidden s
   }
   SECTION("of a transaction, each operation that is not allowed") {
     const auto both =
-        in_name_of("a", txn(key_op(state::kv_verb::check_index, "k", "", 5), key_op(state::kv_verb::set, "l")));
+        on_behalf_of("a", txn(key_op(state::kv_verb::check_index, "k", "", 5), key_op(state::kv_verb::set, "l")));
     const auto answer = [](std::vector<state::txn_error> errors) { return state::reply(state::txn_reply{{}, errors}); };
     acl_run_by_hand r, wrong;
     CHECK(r.is_done(r.asks(both), 0, answer({{1, "Permission denied"}})).fine());
@@ -177,7 +177,7 @@ TEST_CASE("acl checkers: a new token is shown with the accessor that its entry k
   token.token.accessor[0] = 'A';
   const auto shown_as = [&](const std::string& accessor, bool names_its_client) {
     acl_run_by_hand run;
-    auto c = in_name_of("master", state::command(token));
+    auto c = on_behalf_of("master", state::command(token));
     const auto id = run.asks(c);
     if (names_its_client)
       c.client_address = "10.1.2.3";
@@ -242,7 +242,7 @@ TEST_CASE("acl checkers: a deleted token permits nothing once that is known") {
   }
   SECTION("a stale read whose index shows that it has") {
     acl_run_by_hand r;
-    r.knows(remove_token('a')).knows(in_name_of("master", set("m", "v")));
+    r.knows(remove_token('a')).knows(on_behalf_of("master", set("m", "v")));
     CHECK_FALSE(r.learns(r.asks("a", all, consistency::stale), 8, found).fine());
   }
   SECTION("it is not there, and is used") {
@@ -262,7 +262,7 @@ TEST_CASE("acl checkers: a waiter whose token is gone is notified") {
   o.id = 1;
   o.node_life = 1;
   o.read.emplace();
-  o.read->query = in_name_of("a", state::query(key));
+  o.read->query = on_behalf_of("a", state::query(key));
   o.read->mode = consistency::stale;
   o.read->min_index = 4;
   o.read->wait = milliseconds(10'000);

@@ -10,11 +10,11 @@ inline std::string acl_id(char c) {
 }
 
 /// A request with ACLs in force, by default with default deny.
-inline state::authority as(std::string secret, bool allowed_by_default = false) {
+inline state::auth_context as(std::string secret, bool allowed_by_default = false) {
   return {std::move(secret), allowed_by_default, "dc1"};
 }
 template <class Question>
-Question in_name_of(std::string secret, Question q, bool allowed_by_default = false) {
+Question on_behalf_of(std::string secret, Question q, bool allowed_by_default = false) {
   q.by = as(std::move(secret), allowed_by_default);
   return q;
 }

@@ -108,27 +108,27 @@ TEST_CASE("acl model: ACLs are managed only by a rule for it") {
 
 TEST_CASE("acl model: a decision is that of its entry") {
   entries run;
-  const auto write = in_name_of("a", set("k/1", "v"));
+  const auto write = on_behalf_of("a", set("k/1", "v"));
   CHECK(told(run(write)) == "ACL not found");
   CHECK(told(run(begin_acls())) == "true");
-  CHECK(told(run(in_name_of("master", make_policy('1', "key_prefix \"k/\" { policy = \"write\" }\n")))) == "a row");
-  CHECK(told(run(in_name_of("master", make_role('2', "1")))) == "a row");
+  CHECK(told(run(on_behalf_of("master", make_policy('1', "key_prefix \"k/\" { policy = \"write\" }\n")))) == "a row");
+  CHECK(told(run(on_behalf_of("master", make_role('2', "1")))) == "a row");
   CHECK(told(run(write)) == "ACL not found");
-  CHECK(told(run(in_name_of("master", make_token('a', "", "2")))) == "a row");
+  CHECK(told(run(on_behalf_of("master", make_token('a', "", "2")))) == "a row");
   CHECK(told(run(write)) == "true");
-  CHECK(told(run(in_name_of("a", set("other", "v")))) == "Permission denied");
-  CHECK(told(run(in_name_of("a", make_token('b', "1")))) == "Permission denied");
-  CHECK(told(run(in_name_of("master", make_policy('1', "key_prefix \"k/\" { policy = \"read\" }\n", false)))) ==
+  CHECK(told(run(on_behalf_of("a", set("other", "v")))) == "Permission denied");
+  CHECK(told(run(on_behalf_of("a", make_token('b', "1")))) == "Permission denied");
+  CHECK(told(run(on_behalf_of("master", make_policy('1', "key_prefix \"k/\" { policy = \"read\" }\n", false)))) ==
         "a row");
   CHECK(told(run(write)) == "Permission denied");
-  CHECK(told(run(in_name_of("master", remove_policy('1')))) == "true");
-  CHECK(told(run(in_name_of("a", txn(key_op(state::kv_verb::set, "k/1"), key_op(state::kv_verb::set, "k/2"))))) ==
+  CHECK(told(run(on_behalf_of("master", remove_policy('1')))) == "true");
+  CHECK(told(run(on_behalf_of("a", txn(key_op(state::kv_verb::set, "k/1"), key_op(state::kv_verb::set, "k/2"))))) ==
         "0 Permission denied;1 Permission denied;");
-  CHECK(told(run(in_name_of("master", remove_token('a')))) == "true");
+  CHECK(told(run(on_behalf_of("master", remove_token('a')))) == "true");
   CHECK(told(run(write)) == "ACL not found");
-  CHECK(told(run(in_name_of("a", write, true))) == "ACL not found");
-  CHECK(told(run(in_name_of("anonymous", write))) == "Permission denied");
-  CHECK(told(run(in_name_of("anonymous", write, true))) == "true");
+  CHECK(told(run(on_behalf_of("a", write, true))) == "ACL not found");
+  CHECK(told(run(on_behalf_of("anonymous", write))) == "Permission denied");
+  CHECK(told(run(on_behalf_of("anonymous", write, true))) == "true");
   // Only what was allowed was written.
   const auto e = run.model.entry_at("k/1", run.model.applied());
   REQUIRE(e != nullptr);
@@ -155,7 +155,7 @@ TEST_CASE("acl model: a token is over by the time of an entry") {
   run.at_time(1, begin_acls());
   run.at_time(2, make_policy('1', "key_prefix \"\" { policy = \"write\" }\n"));
   run.at_time(10, make_token('a', "1", "", 50));
-  const auto write = in_name_of("a", set("k", "v"));
+  const auto write = on_behalf_of("a", set("k", "v"));
   CHECK(told(run.at_time(59, write)) == "true");
   const auto before = run.model.applied();
   CHECK(told(run.at_time(60, write)) == "ACL not found");
@@ -170,14 +170,14 @@ TEST_CASE("acl model: a restore brings tokens back, but not for longer than they
   run.at_time(3, make_token('a', "1"));
   run.at_time(4, make_token('b', "1", "", 50));
   run.at_time(5, remove_token('a'));
-  CHECK(told(run.at_time(6, in_name_of("a", set("k", "v")))) == "ACL not found");
+  CHECK(told(run.at_time(6, on_behalf_of("a", set("k", "v")))) == "ACL not found");
   const auto parts = restore("r", 4);
   run.at_time(7, parts[0]);
-  run.at_time(8, in_name_of("a", parts[1]));
-  CHECK(told(run.at_time(9, in_name_of("b", parts[2]))) == "Permission denied");
+  run.at_time(8, on_behalf_of("a", parts[1]));
+  CHECK(told(run.at_time(9, on_behalf_of("b", parts[2]))) == "Permission denied");
   run.at_time(10, parts[1]);
-  CHECK(told(run.at_time(11, in_name_of("master", parts[2]))) == "true");
-  CHECK(told(run.at_time(12, in_name_of("a", set("k", "v")))) == "true");
-  CHECK(told(run.at_time(53, in_name_of("b", set("k", "w")))) == "true");
-  CHECK(told(run.at_time(54, in_name_of("b", set("k", "x")))) == "ACL not found");
+  CHECK(told(run.at_time(11, on_behalf_of("master", parts[2]))) == "true");
+  CHECK(told(run.at_time(12, on_behalf_of("a", set("k", "v")))) == "true");
+  CHECK(told(run.at_time(53, on_behalf_of("b", set("k", "w")))) == "true");
+  CHECK(told(run.at_time(54, on_behalf_of("b", set("k", "x")))) == "ACL not found");
 }

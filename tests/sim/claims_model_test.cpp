@@ -167,7 +167,7 @@ public:
     const bool later = std::holds_alternative<state::claim_ask>(c) || std::holds_alternative<state::kv_acquire>(c) ||
                        std::holds_alternative<state::session_begin>(c);
     if (later && addresses_.below(5) != 0)
-      c.by = state::authority{secret_of(addresses_.below(tokens)), addresses_.below(8) == 0, "dc1"};
+      c.by = state::auth_context{secret_of(addresses_.below(tokens)), addresses_.below(8) == 0, "dc1"};
     return c;
   }
   std::vector<state::command> first_of_access() {

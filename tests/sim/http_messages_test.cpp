@@ -78,7 +78,7 @@ TEST_CASE("http_messages: commands about ACLs, with their tokens", "[sim]") {
   for (std::uint64_t n = 1; n < 400; ++n) {
     auto o = asked(known.next(n * 0x9e3779b97f4a7c15 % (std::uint64_t{1} << 40), n));
     o.write->by =
-        state::authority{n % 3 == 0 ? std::string(state::anonymous_secret) : "s" + std::to_string(n), false, "dc1"};
+        state::auth_context{n % 3 == 0 ? std::string(state::anonymous_secret) : "s" + std::to_string(n), false, "dc1"};
     INFO(request_of(o));
     auto action = routed(o);
     auto* write = std::get_if<http::write_request>(&action);
@@ -115,7 +115,7 @@ TEST_CASE("http_messages: a forbidden request is parsed as rejected", "[sim]") {
   REQUIRE(read.answer.has_value());
   CHECK(std::holds_alternative<state::refusal>(read.answer->data));
   operation renewal;
-  renewal.renewal = session_renewal{id, state::authority{}};
+  renewal.renewal = session_renewal{id, state::auth_context{}};
   CHECK_FALSE(understand(no, {}, renewal).has_value());
   CHECK(renewal.result == outcome::refused);
   CHECK(renewal.text == no.body);

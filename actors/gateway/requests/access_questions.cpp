@@ -127,14 +127,14 @@ bool access_questions::begin(exchange& e, monotonic_time now) {
   }
   a.needed = std::move(*needed);
   if (concerns_agent(e.needs) && is_secret(tokens_->now().agent_master, e.by->secret)) {
-    judge_as_agent_master(e);
+    authorize_as_agent_master(e);
     return a.granted;
   }
   ask(e, may_be_behind(e) ? http::consistency::stale : http::consistency::normal, now);
   return false;
 }
 
-void access_questions::judge_as_agent_master(exchange& e) const {
+void access_questions::authorize_as_agent_master(exchange& e) const {
   const auto& needed = e.access.needed;
   const auto& may = *agent_master_may_;
   if (std::all_of(needed.begin(), needed.end(), [&](const permission_needed& q) { return allows(may, q); })) {

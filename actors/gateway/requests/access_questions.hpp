@@ -31,7 +31,7 @@ public:
 
 private:
   void ask(exchange& e, http::consistency mode, monotonic_time now);
-  void judge_as_agent_master(exchange& e) const;
+  void authorize_as_agent_master(exchange& e) const;
   bool refused(exchange& e, std::string text, monotonic_time now);
   bool granted(exchange& e, std::shared_ptr<const acl::authorizer> may) const;
 

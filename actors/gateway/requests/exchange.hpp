@@ -66,7 +66,7 @@ struct exchange {
   requester* from = nullptr;
   request_id id; ///< id of the last message to an actor
   asked what;
-  std::optional<state::authority> by; ///< on whose behalf; nullopt: ACLs are not in force
+  std::optional<state::auth_context> by; ///< on whose behalf; nullopt: ACLs are not in force
   http::access needs = http::access::nobody;
   access_progress access;
   http::render_options options;

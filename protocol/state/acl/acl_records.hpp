@@ -131,22 +131,22 @@ inline constexpr auto fields_of<acl_token> = std::tuple{
 };
 
 /// What a request is authorized by, where ACLs are on. Travels with commands through the log.
-struct authority {
+struct auth_context {
   std::string secret;              ///< secret of the token; `anonymous_secret` if the request had none
   bool allowed_by_default = false; ///< `acl.default_policy` of the server that got the request
   std::string datacenter;          ///< datacenter of that server: decides which policies apply
 
   /// Takes constant time, so that it reveals nothing of the secret.
-  bool operator==(const authority& other) const {
+  bool operator==(const auth_context& other) const {
     const bool same = secret.empty() ? other.secret.empty() : is_secret(other.secret, secret);
     return same && allowed_by_default == other.allowed_by_default && datacenter == other.datacenter;
   }
 };
 template <>
-inline constexpr auto fields_of<authority> = std::tuple{
-    field<&authority::secret>{},
-    field<&authority::allowed_by_default>{},
-    field<&authority::datacenter>{},
+inline constexpr auto fields_of<auth_context> = std::tuple{
+    field<&auth_context::secret>{},
+    field<&auth_context::allowed_by_default>{},
+    field<&auth_context::datacenter>{},
 };
 
 } // namespace belay::state

@@ -228,7 +228,7 @@ acl_table::rules_in_force acl_table::rules_of(const acl_token& token, std::strin
   return found;
 }
 
-std::vector<acl::rules> acl_table::rules_in_name_of(const authority& by, cluster_time now) const {
+std::vector<acl::rules> acl_table::rules_on_behalf_of(const auth_context& by, cluster_time now) const {
   std::vector<acl::rules> copies;
   const auto token = token_with_secret(by.secret);
   if (token == nullptr || (!token->expires.is_zero() && token->expires <= now))
@@ -245,7 +245,7 @@ void acl_table::forget_compiled() const {
   ++round_;
 }
 
-std::shared_ptr<const acl::authorizer> acl_table::authorizer_of(const authority& by, cluster_time now) const {
+std::shared_ptr<const acl::authorizer> acl_table::authorizer_of(const auth_context& by, cluster_time now) const {
   const auto* found = find_secret(by.secret);
   if (found == nullptr && MUTANT(deleted_token_lives_on))
     for (const auto& [whose, says] : compiled_)

@@ -68,10 +68,10 @@ public:
   }
 
   /// Permissions by that authority at `now`. Null: the token does not exist or has expired.
-  std::shared_ptr<const acl::authorizer> authorizer_of(const authority& by, cluster_time now) const;
+  std::shared_ptr<const acl::authorizer> authorizer_of(const auth_context& by, cluster_time now) const;
 
   /// The rules that it is made of; empty: no rules, or no token.
-  std::vector<acl::rules> rules_in_name_of(const authority& by, cluster_time now) const;
+  std::vector<acl::rules> rules_on_behalf_of(const auth_context& by, cluster_time now) const;
 
   /// Limits of the cache: compiled authorizers, and bytes of rules that they are made of.
   static constexpr std::size_t compiled_max = 4096, compiled_bytes_max = std::size_t{64} << 20;
@@ -89,7 +89,7 @@ private:
     const acl_token* token;
     bool allowed_by_default;
     std::string_view datacenter;
-    asked_for(const acl_token& t, const authority& by)
+    asked_for(const acl_token& t, const auth_context& by)
         : token(&t), allowed_by_default(by.allowed_by_default), datacenter(by.datacenter) {}
     asked_for(const meant_for& m)
         : token(m.token.get()), allowed_by_default(m.allowed_by_default), datacenter(m.datacenter) {}

@@ -20,12 +20,12 @@ using authorizer_ptr = std::shared_ptr<const acl::authorizer>;
 using complaint = std::optional<std::string>;
 
 /// The permissions of an authority, or why it has none.
-struct verdict {
+struct decision {
   authorizer_ptr may;
   std::string_view why;
 };
 
-verdict verdict_on(const tables& t, const authority& by, cluster_time now) {
+decision decision_on(const tables& t, const auth_context& by, cluster_time now) {
   if (is_reserved_secret(by.secret))
     return {nullptr, acl_reserved};
   if (auto may = t.acls.authorizer_of(by, now))
@@ -44,7 +44,7 @@ authorizer_ptr authorizer_of(const tables& t, const requester& by, cluster_time 
   if (token == nullptr && by.accessor != anonymous_accessor)
     return nullptr;
   const auto secret = token ? token->secret : std::string(anonymous_secret);
-  return verdict_on(t, {secret, by.allowed_by_default, by.datacenter}, now).may;
+  return decision_on(t, {secret, by.allowed_by_default, by.datacenter}, now).may;
 }
 
 // ---- queries
@@ -331,7 +331,7 @@ struct filter {
       std::transform(asked->asked.begin(), asked->asked.end(), a.allowed.begin(),
                      [&](const permission_needed& each) { return allows(t, may, each); });
       if (asked->rules_too)
-        a.rules = t.acls.rules_in_name_of(*q.by, now);
+        a.rules = t.acls.rules_on_behalf_of(*q.by, now);
     }
     a.token = t.acls.token_with_secret(q.by->secret);
   }
@@ -383,7 +383,7 @@ const txn* transaction_in(const command& c) {
 std::optional<reply> refused_to(const tables& t, const command& c, cluster_time now) {
   if (!c.by)
     return std::nullopt;
-  const auto v = verdict_on(t, *c.by, now);
+  const auto v = decision_on(t, *c.by, now);
   if (!v.may)
     return reply{refusal{std::string(v.why)}};
   if (const auto* transaction = transaction_in(c)) {
@@ -417,7 +417,7 @@ bool leaves_outcome_without_rights(const tables& t, const command& c, cluster_ti
       std::holds_alternative<outcome_seal>(c) || (c.once && std::holds_alternative<session_destroy>(c));
   if (!needs_none || c.by->allowed_by_default)
     return false;
-  const auto rules = t.acls.rules_in_name_of(*c.by, now);
+  const auto rules = t.acls.rules_on_behalf_of(*c.by, now);
   return std::all_of(rules.begin(), rules.end(), [](const acl::rules& each) { return each == acl::rules(); });
 }
 
@@ -428,7 +428,7 @@ std::optional<reply> refused_to_ask(const tables& t, const command& c, cluster_t
     return std::nullopt;
   if (auto no = refused_to(t, c, now))
     return no;
-  const auto v = verdict_on(t, *c.by, now);
+  const auto v = decision_on(t, *c.by, now);
   if (const auto* fenced = std::get_if<fenced_write>(&c); fenced != nullptr && !v.may->key_read(fenced->fence.of.name))
     return reply{refusal{std::string(permission_denied)}};
   if (leaves_outcome_without_rights(t, c, now))
@@ -442,7 +442,7 @@ std::optional<reply> refused_to_ask(const tables& t, const command& c, cluster_t
 
 namespace {
 
-std::optional<refusal> refused_by(const verdict& v, const query& q) {
+std::optional<refusal> refused_by(const decision& v, const query& q) {
   if (!v.may)
     return refusal{std::string(v.why)};
   auto why = std::visit([&](const auto& each) { return denial(*v.may, q, each); }, static_cast<const plain_query&>(q));
@@ -451,12 +451,12 @@ std::optional<refusal> refused_by(const verdict& v, const query& q) {
 
 } // namespace
 
-std::shared_ptr<const acl::authorizer> authorizer_of(const tables& t, const authority& by, cluster_time now) {
-  return verdict_on(t, by, now).may;
+std::shared_ptr<const acl::authorizer> authorizer_of(const tables& t, const auth_context& by, cluster_time now) {
+  return decision_on(t, by, now).may;
 }
 
 std::optional<refusal> refused_to(const tables& t, const query& q, cluster_time now) {
-  return q.by ? refused_by(verdict_on(t, *q.by, now), q) : std::nullopt;
+  return q.by ? refused_by(decision_on(t, *q.by, now), q) : std::nullopt;
 }
 
 namespace {
@@ -481,7 +481,7 @@ query_result unless_too_large(const query& q, query_result found) {
 query_result visible_answer(const tables& t, const query& q, cluster_time now) {
   if (!q.by)
     return unless_too_large(q, answer(t, q));
-  const auto v = verdict_on(t, *q.by, now);
+  const auto v = decision_on(t, *q.by, now);
   if (auto refused = refused_by(v, q))
     return {answer_index(t, q), std::move(*refused)};
   auto found = answer(t, q);
@@ -494,13 +494,13 @@ query_result visible_answer(const tables& t, const query& q, cluster_time now) {
   return unless_too_large(q, std::move(found));
 }
 
-void keep_visible(const tables& t, const authority& by, cluster_time now, txn_reply& answer) {
-  if (const auto v = verdict_on(t, by, now); v.may)
+void keep_visible(const tables& t, const auth_context& by, cluster_time now, txn_reply& answer) {
+  if (const auto v = decision_on(t, by, now); v.may)
     keep_results(*v.may, answer);
 }
 
-void keep_visible(const tables& t, const authority& by, cluster_time now, claim_refusal& answer) {
-  if (const auto v = verdict_on(t, by, now); v.may)
+void keep_visible(const tables& t, const auth_context& by, cluster_time now, claim_refusal& answer) {
+  if (const auto v = decision_on(t, by, now); v.may)
     hide_names(t, *v.may, answer.cycle);
 }
 

@@ -28,7 +28,7 @@ std::optional<reply> refused_to_ask(const tables& t, const command& c, cluster_t
 std::optional<refusal> refused_to(const tables& t, const query& q, cluster_time now);
 
 /// The permissions that filter its rows; null: a query by that authority is rejected (refused_to).
-std::shared_ptr<const acl::authorizer> authorizer_of(const tables& t, const authority& by, cluster_time now);
+std::shared_ptr<const acl::authorizer> authorizer_of(const tables& t, const auth_context& by, cluster_time now);
 
 /// Whether lists include the row for a token with these permissions.
 bool may_see(const acl::authorizer& may, const kv_entry& row);
@@ -42,8 +42,8 @@ bool may_see(const acl::authorizer& may, const service_instance& row);
 /// also counts hidden rows. Evaluates acl_token_self and permissions_read, which need nothing else.
 query_result visible_answer(const tables& t, const query& q, cluster_time now);
 /// Removes what the token may not see from the results of a committed transaction.
-void keep_visible(const tables& t, const authority& by, cluster_time now, txn_reply& answer);
+void keep_visible(const tables& t, const auth_context& by, cluster_time now, txn_reply& answer);
 /// Hides names in a cycle that the token may not read (docs/reference/claims.md, rule 32).
-void keep_visible(const tables& t, const authority& by, cluster_time now, claim_refusal& answer);
+void keep_visible(const tables& t, const auth_context& by, cluster_time now, claim_refusal& answer);
 
 } // namespace belay::state

@@ -10,8 +10,8 @@ namespace belay::state {
 /// What remains of an authority after its entry: enough to authorize again, without the secret.
 struct requester {
   std::string accessor; ///< token's accessor; empty: its entry is below client_address_level, or ACLs were off
-  bool allowed_by_default = false; ///< as in authority
-  std::string datacenter;          ///< as in authority
+  bool allowed_by_default = false; ///< as in auth_context
+  std::string datacenter;          ///< as in auth_context
 
   bool empty() const { return accessor.empty(); }
   bool operator==(const requester&) const = default;

@@ -139,10 +139,10 @@ bool may_run(const tables& t, const authorizer& may, const check_op& op) {
 
 // ---- commands
 
-struct judge {
+struct write_authorization {
   const tables& t;
   const authorizer& may;
-  const authority& by;
+  const auth_context& by;
   bool from_client; ///< command::client_address is set
 
   complaint operator()(const kv_write& c) const {
@@ -225,7 +225,8 @@ struct judge {
 } // namespace
 
 std::optional<std::string> writing_denied(const tables& t, const acl::authorizer& may, const command& c) {
-  return std::visit(judge{t, may, *c.by, c.client_address.has_value()}, static_cast<const plain_command&>(c));
+  return std::visit(write_authorization{t, may, *c.by, c.client_address.has_value()},
+                    static_cast<const plain_command&>(c));
 }
 
 txn_reply refused_operations(const tables& t, const acl::authorizer& may, const txn& c, cluster_time now) {

@@ -46,7 +46,7 @@ outcome_record new_row(const applying& a, const std::string& scope, const std::s
 
 } // namespace
 
-std::optional<std::string> scope_of(const tables& t, const std::optional<authority>& by, cluster_time now) {
+std::optional<std::string> scope_of(const tables& t, const std::optional<auth_context>& by, cluster_time now) {
   if (!by || MUTANT(once_scope_ignored))
     return std::string();
   const auto token = t.acls.token_with_secret(by->secret);

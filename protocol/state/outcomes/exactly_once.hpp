@@ -6,7 +6,7 @@
 namespace belay::state {
 
 /// The scope of a token's keys: its accessor. nullopt: the token is unknown or has expired.
-std::optional<std::string> scope_of(const tables& t, const std::optional<authority>& by, cluster_time now);
+std::optional<std::string> scope_of(const tables& t, const std::optional<auth_context>& by, cluster_time now);
 
 /// Reply without running it: it took effect before, or never will. nullopt: this is the first copy.
 std::optional<reply> known_outcome(const tables& t, const std::string& scope, const once_mark& once);

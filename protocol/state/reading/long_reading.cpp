@@ -494,12 +494,12 @@ struct long_read_of {
   bool is_long(const undo_logged_map<Row>& rows, std::string_view prefix = {}) const {
     return is_long(rows.about_under(prefix, rows_min));
   }
-  authorizer_ptr judge() const { return q.by ? authorizer_of(t, *q.by, now) : nullptr; }
+  authorizer_ptr authorizer_of_query() const { return q.by ? authorizer_of(t, *q.by, now) : nullptr; }
 
   /// The visible rows that match.
   template <class Found, class Row, class Wanted>
   read list_of(rows_of<Row> rows, Wanted wanted, std::size_t cost = 1) const {
-    const auto may = judge();
+    const auto may = authorizer_of_query();
     return std::make_unique<long_list<Row, Found, &Found::list>>(
         std::move(rows), 0, answer_index(t, q),
         [may, wanted](const Row& row) { return wanted(*row) && may_list(may, *row); }, cost);
@@ -510,7 +510,7 @@ struct long_read_of {
     near_to near(t, q);
     if (!near.sorts())
       return list_of<Found, Row>(std::move(rows), std::move(wanted), cost);
-    const auto may = judge();
+    const auto may = authorizer_of_query();
     const auto add = [may, wanted, near = std::make_shared<const near_to>(std::move(near))](
                          const Row& row, sorted_rows<nanoseconds, Row>& to) {
       if (wanted(*row) && may_list(may, *row))
@@ -535,7 +535,7 @@ struct long_read_of {
   read access_list(const undo_logged_map<Row>& rows, const Query& asked) const {
     if (!is_long(rows.size(), whole_cost))
       return nullptr;
-    const auto may = judge();
+    const auto may = authorizer_of_query();
     const acl_rows none{{}, may == nullptr || may->acl_write()};
     const auto add = [asked, now = may == nullptr ? cluster_time{} : now,
                       then = std::make_shared<const access_then>(t.acls)](const Row& row,
@@ -568,14 +568,14 @@ struct long_read_of {
       return nullptr;
     const bool many = is_long(instances->size(), w.with_checks ? whole_cost * 2 : joined_cost) ||
                       (w.with_checks && has_many_checks(*instances) && !is_refused());
-    return many ? std::make_unique<long_instances>(t, q, std::move(w), judge()) : nullptr;
+    return many ? std::make_unique<long_instances>(t, q, std::move(w), authorizer_of_query()) : nullptr;
   }
 
   read operator()(const kv_list& asked) const {
     const auto& rows = t.kv.rows();
     if (!is_long(rows, asked.prefix))
       return nullptr;
-    const auto may = judge();
+    const auto may = authorizer_of_query();
     std::function<bool(const kv_entry_ptr&)> wanted;
     if (may != nullptr)
       wanted = [may](const kv_entry_ptr& row) { return may->key_read(row.key()); };
@@ -588,7 +588,7 @@ struct long_read_of {
     if (!is_long(rows, asked.prefix))
       return nullptr;
     return std::make_unique<long_names>(rows.view_of(asked.prefix), rows.about_under(asked.prefix, SIZE_MAX), asked,
-                                        answer_index(t, q), judge());
+                                        answer_index(t, q), authorizer_of_query());
   }
   read operator()(const session_list&) const {
     const auto& rows = t.sessions.rows();
@@ -613,7 +613,7 @@ struct long_read_of {
   read operator()(const catalog_services& asked) const {
     if (!is_long(t.catalog.services().size(), asked.node_meta.empty() ? 1 : joined_cost))
       return nullptr;
-    return std::make_unique<long_service_names>(t, asked.node_meta, answer_index(t, q), judge());
+    return std::make_unique<long_service_names>(t, asked.node_meta, answer_index(t, q), authorizer_of_query());
   }
   read operator()(const catalog_service& asked) const {
     return asked.of_mesh ? nullptr
@@ -663,7 +663,7 @@ struct long_read_of {
     }
     if (!is_long(rows, of ? whole_cost : 1))
       return nullptr;
-    return std::make_unique<long_claims>(t, q, asked, std::move(of), now, judge());
+    return std::make_unique<long_claims>(t, q, asked, std::move(of), now, authorizer_of_query());
   }
   read operator()(const acl_policy_list& asked) const { return access_list(t.acls.policies(), asked); }
   read operator()(const acl_role_list& asked) const { return access_list(t.acls.roles(), asked); }

@@ -326,7 +326,7 @@ acl_model::tables_ptr acl_model::at(log_index s) const {
 
 // ---- any moment
 
-acl_rights_ptr acl_model::rights_of(const state::authority& who, log_index s) const {
+acl_rights_ptr acl_model::rights_of(const state::auth_context& who, log_index s) const {
   const auto later = since_.upper_bound(s);
   static const tables none;
   return rights_in(later == since_.begin() ? none : *std::prev(later)->second, who);
@@ -346,7 +346,7 @@ std::optional<std::string> acl_model::owner_in(const tables& t, std::string_view
                                                     : std::nullopt;
 }
 
-acl_rights_ptr acl_model::rights_in(const tables& t, const state::authority& who) const {
+acl_rights_ptr acl_model::rights_in(const tables& t, const state::auth_context& who) const {
   auto& known = known_[{&t, {who.secret, who.allowed_by_default}}];
   if (known)
     return known;

@@ -69,8 +69,8 @@ public:
   // ---- as of log index s, after its entry
   /// Until then servers reject all requests with tokens.
   bool begun(log_index s) const { return at(s)->initialized; }
-  acl_rights_ptr rights_of(const state::authority& who, log_index s) const;
-  acl_rights_ptr rights_now(const state::authority& who) const { return rights_in(*now_, who); }
+  acl_rights_ptr rights_of(const state::auth_context& who, log_index s) const;
+  acl_rights_ptr rights_now(const state::auth_context& who) const { return rights_in(*now_, who); }
   /// The accessor of the token with that secret; nullopt: there is none.
   std::optional<std::string> owner_now(std::string_view secret) const { return owner_in(*now_, secret); }
   std::optional<std::string> owner_at(std::string_view secret, log_index s) const { return owner_in(*at(s), secret); }
@@ -113,7 +113,7 @@ private:
     return std::nullopt;
   }
 
-  acl_rights_ptr rights_in(const tables& t, const state::authority& who) const;
+  acl_rights_ptr rights_in(const tables& t, const state::auth_context& who) const;
   static std::optional<std::string> owner_in(const tables& t, std::string_view secret);
   tables_ptr at(log_index s) const;
   void keep(tables next, log_index at);

@@ -24,10 +24,11 @@ struct modelled_claim {
   std::uint64_t fence = 0;      ///< held
   cluster_time asked, deadline; ///< deadline zero: it waits indefinitely
   payload value;
-  std::uint64_t flags = 0;                 ///< flags of a key
-  log_index changed;                       ///< granted, or requested again
-  std::string client = {};                 ///< accessor of its token, or its address; empty: not in its entry
-  std::optional<state::authority> by = {}; ///< permissions of its newest request; nullopt: they are not checked again
+  std::uint64_t flags = 0; ///< flags of a key
+  log_index changed;       ///< granted, or requested again
+  std::string client = {}; ///< accessor of its token, or its address; empty: not in its entry
+  std::optional<state::auth_context> by =
+      {}; ///< permissions of its newest request; nullopt: they are not checked again
 
   bool operator==(const modelled_claim&) const = default;
 };

@@ -29,7 +29,7 @@ cluster_options cluster_with_acls(const std::string& master = master_secret) {
   return o;
 }
 
-state::authority named(const std::string& who) {
+state::auth_context named(const std::string& who) {
   return {who, false, "dc1"};
 }
 template <class What>

@@ -5,7 +5,7 @@
 #include "protocol/base/uuid.hpp"
 #include "protocol/http/routes.hpp"
 #include "protocol/wire/command_codec.hpp"
-#include "tests/actors/acl/judged_gateway.hpp"
+#include "tests/actors/acl/authorizing_gateway.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -50,7 +50,7 @@ TEST_CASE("a large body is parsed once its token is known, on every path that pa
   tables t(rules_by_name{{"reader", R"(key_prefix "" { policy = "read" })"}});
   gateway_fixture f(with_acls(), nullptr, true);
   f.behind().status = cluster_of_two();
-  judge_by(f, t);
+  authorize_by(f, t);
   auto c = f.client();
   const std::string large = "[" + std::string(100'000, ' ') + "}", small = "[}";
   std::size_t paths = 0;
@@ -131,7 +131,7 @@ TEST_CASE("a rejection by tables that may be stale is checked once more", "[gate
 TEST_CASE("members are left out if their node may not be read", "[gateway][acl]") {
   tables t(rules_by_name{{"one", R"(node "n2" { policy = "read" })"}});
   gateway_fixture f(with_acls());
-  judge_by(f, t);
+  authorize_by(f, t);
   f.behind().status = cluster_of_two();
   auto c = f.client();
   CHECK(c.ask(request("GET", "/v1/agent/members", "")).body == "[]");
@@ -221,7 +221,7 @@ TEST_CASE("permissions are checked on up-to-date tables, except for what concern
 TEST_CASE("a blocking read of the agent is authorized again before it returns", "[gateway][acl]") {
   tables t(rules_by_name{{"reads-web", R"(service "web" { policy = "read" })"}});
   gateway_fixture f(with_acls(), nullptr, true);
-  judge_by(f, t);
+  authorize_by(f, t);
   f.behind().agent = [](const agent_call&) -> std::optional<agent::reply> { return std::nullopt; };
   auto row = std::make_shared<state::service_record>();
   row->id = row->service = "web";
@@ -254,7 +254,7 @@ TEST_CASE("a blocking read of the agent is authorized again before it returns", 
 TEST_CASE("a blocking read of the agent ends when its token does, not with its wait", "[gateway][acl]") {
   tables t(rules_by_name{{"reads-web", R"(service "web" { policy = "read" })"}});
   gateway_fixture f(with_acls(), nullptr, true);
-  judge_by(f, t);
+  authorize_by(f, t);
   auto& b = f.behind();
   b.agent = [](const agent_call&) -> std::optional<agent::reply> { return std::nullopt; };
   auto c = f.client();
@@ -276,7 +276,7 @@ TEST_CASE("a blocking read of the agent ends when its token does, not with its w
 TEST_CASE("a blocking read of the agent is authorized again when the policies of its token change", "[gateway][acl]") {
   tables t(rules_by_name{{"sees", R"(event_prefix "" { policy = "read" })"}});
   gateway_fixture f(with_acls(), nullptr, true);
-  judge_by(f, t);
+  authorize_by(f, t);
   auto& b = f.behind();
   b.agent = [](const agent_call& c) -> std::optional<agent::reply> {
     if (c.may->event_read("deploy"))
@@ -308,7 +308,7 @@ TEST_CASE("the log stream ends for a client whose permission is revoked", "[gate
   auto settings = with_acls();
   const auto tokens = settings.tokens;
   gateway_fixture f(std::move(settings));
-  judge_by(f, t);
+  authorize_by(f, t);
   std::vector<raw_client> clients;
   for (const auto* who : {"reads", "also-reads", "stays"}) {
     clients.push_back(f.client());
@@ -376,7 +376,7 @@ TEST_CASE("PUT /v1/agent/token changes the tokens of this server, and the permis
   };
   const auto tokens = settings.tokens;
   gateway_fixture f(std::move(settings));
-  judge_by(f, t);
+  authorize_by(f, t);
   f.behind().status = cluster_of_two();
   auto c = f.client();
   CHECK(c.ask(request("GET", "/v1/agent/self", "")).status == 403);
@@ -446,7 +446,7 @@ TEST_CASE("a renewal needs session:write on the node of the session", "[gateway]
   session.session.node = "n1";
   t.apply(session);
   gateway_fixture f(with_acls());
-  judge_by(f, t);
+  authorize_by(f, t);
   auto c = f.client();
   // For an unknown session.
   CHECK(c.ask(request("PUT", "/v1/session/renew/" + some_id, "r")).status == 404);

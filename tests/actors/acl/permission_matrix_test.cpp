@@ -3,7 +3,7 @@
 
 #include "protocol/agent/local_agent.hpp"
 #include "protocol/http/routes.hpp"
-#include "tests/actors/acl/judged_gateway.hpp"
+#include "tests/actors/acl/authorizing_gateway.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -88,7 +88,7 @@ TEST_CASE("ACLs are enabled after the last server of the previous version is rep
 }
 
 // ACLs are in force all the time, and writers have a token. While one server is old, new ones can
-// be downgraded. Later each write carries the leader's decision (state::judgement_level): a
+// be downgraded. Later each write carries the leader's decision (state::authorization_level): a
 // downgraded server stops with advice, and nothing acknowledged is lost. Permissions are the same.
 TEST_CASE("servers with ACLs in force are replaced under load in a token's name, and put back while one is old",
           "[.upgrade][acl_before]") {

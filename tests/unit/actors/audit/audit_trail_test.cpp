@@ -29,7 +29,7 @@ struct trail_fixture : asked_fixture {
     p.route = "kv";
     p.action = http::write_request{state::kv_write{}};
     if (acl)
-      p.by = state::authority{secret_of_test, false, "dc1"};
+      p.by = state::auth_context{secret_of_test, false, "dc1"};
     trail.begin(e, r, p, now);
     return e;
   }

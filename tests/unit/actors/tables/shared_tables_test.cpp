@@ -95,7 +95,7 @@ TEST_CASE("shared_tables: reads of more than the row of a key are forwarded", "[
   r.min_index = 1;
   CHECK_FALSE(f.read(r));
   r = f.get("a");
-  r.query.by = state::authority{};
+  r.query.by = state::auth_context{};
   CHECK_FALSE(f.read(r));
   r = f.get("a");
   r.query = state::kv_list{"a"};

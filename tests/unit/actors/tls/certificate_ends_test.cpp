@@ -54,14 +54,14 @@ TEST_CASE("each threshold is reported once, and a replaced certificate starts ov
 
 TEST_CASE("the expiry of a server's certificates and CAs is found") {
   certificate_files files;
-  const auto c = loaded(files.signed_by(authority_named("test CA"), "a"));
+  const auto c = loaded(files.signed_by(auth_context_named("test CA"), "a"));
   const auto all = certificate_ends(c->accepting());
   REQUIRE(all.size() >= 2);
-  const auto shown = std::count_if(all.begin(), all.end(), [](const auto& e) { return !e.of_authority; });
+  const auto shown = std::count_if(all.begin(), all.end(), [](const auto& e) { return !e.of_auth_context; });
   CHECK(shown >= 1);
   for (const auto& e : all) {
     CHECK(e.at > std::time(nullptr));
-    CHECK(e.name.find(e.of_authority ? "test CA" : "server.dc1.consul") != std::string::npos);
+    CHECK(e.name.find(e.of_auth_context ? "test CA" : "server.dc1.consul") != std::string::npos);
   }
   CHECK(certificate_ends(nullptr).empty());
 }

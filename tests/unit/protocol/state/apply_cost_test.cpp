@@ -231,7 +231,7 @@ void many_rules(world& w) {
   }
 }
 command as(const std::string& secret, command c) {
-  c.by = authority{secret, false, "dc1"};
+  c.by = auth_context{secret, false, "dc1"};
   return c;
 }
 

@@ -45,7 +45,7 @@ public:
 
   /// The secret of the management token.
   static constexpr auto master = "master-secret";
-  static authority in_name_of(const std::string& secret) { return {secret, false, "dc1"}; }
+  static auth_context on_behalf_of(const std::string& secret) { return {secret, false, "dc1"}; }
   std::string secret() { return secret_of(token()); }
   static std::string secret_of(const std::string& accessor) { return "5ec" + accessor.substr(3); }
 

@@ -239,13 +239,13 @@ TEST_CASE("no wake-up is missed: whatever changes the index of a key read wakes 
 TEST_CASE("a change of policies, roles or tokens wakes the queries for them, and all that wait with a token") {
   parked_queries p;
   query named = kv_get{"a"};
-  named.by = authority{"s", true, "dc1"};
+  named.by = auth_context{"s", true, "dc1"};
   p.park(1, kv_get{"a"});
   p.park(2, named);
   p.park(3, acl_token_list{});
   p.park(4, acl_policy_read{});
   named = acl_role_list{};
-  named.by = authority{"t", true, "dc1"};
+  named.by = auth_context{"t", true, "dc1"};
   p.park(5, named);
   p.park(6, acl_legacy_list{});
   CHECK(woken(p, {access_changed{}}) == ids{2, 3, 4, 5, 6});

@@ -332,7 +332,7 @@ private:
     c.kind = kind;
     c.asked = world_.random_query(kind, d_.m);
     if (with_access_ && world_.one_in(2))
-      c.asked.by = small_world::in_name_of(world_.secret());
+      c.asked.by = small_world::on_behalf_of(world_.secret());
     c.before = d_.m.evaluate(c.asked);
     const auto id = ++newest_;
     parked_.park(id, c.asked);

@@ -109,7 +109,7 @@ TEST_CASE("commands of claims: there and back, at their level") {
   for (auto c : claims_commands()) {
     for (const bool named : {false, true}) {
       if (named)
-        c.by = authority{"secret", false, "dc1"};
+        c.by = auth_context{"secret", false, "dc1"};
       const auto bytes = encode_command(c);
       INFO(c.index());
       REQUIRE(needs_of(bytes));

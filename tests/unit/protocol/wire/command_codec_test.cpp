@@ -122,14 +122,14 @@ std::vector<command> commands_of_acls() {
       acl_token_delete{full_token().accessor},
   };
   all.push_back(kv_write{full_op(kv_verb::lock)});
-  all.back().by = authority{"secret", true, "dc1"};
+  all.back().by = auth_context{"secret", true, "dc1"};
   all.push_back(txn{});
-  all.back().by = authority{};
+  all.back().by = auth_context{};
   all.push_back(acl_token_delete{"a"});
-  all.back().by = authority{"anonymous", false, "dc1"};
+  all.back().by = auth_context{"anonymous", false, "dc1"};
   all.push_back(kv_write{full_op(kv_verb::set)});
-  all.back().by = authority{"secret", false, "dc1"};
-  all.back().judged_at = log_index{300};
+  all.back().by = auth_context{"secret", false, "dc1"};
+  all.back().authorized_at = log_index{300};
   return all;
 }
 
@@ -239,7 +239,7 @@ TEST_CASE("commands survive encoding") {
     REQUIRE(back);
     CHECK(back->index() == c.index());
     CHECK(back->by == c.by);
-    CHECK(back->judged_at == c.judged_at);
+    CHECK(back->authorized_at == c.authorized_at);
     CHECK(encode_command(*back) == bytes);
   }
 }
@@ -313,7 +313,7 @@ TEST_CASE("fields of policies, roles and tokens survive a round trip") {
 TEST_CASE("a command with a token has one encoding, and one name") {
   command plain = kv_write{full_op(kv_verb::set)};
   const auto inner = encode_command(plain);
-  plain.by = authority{"s", true, "dc1"};
+  plain.by = auth_context{"s", true, "dc1"};
   const auto whole = encode_command(plain);
   REQUIRE(decode_command(whole));
   CHECK(needs_of(whole)->level == acl_level);
@@ -335,20 +335,20 @@ TEST_CASE("a command with a token has one encoding, and one name") {
 
 TEST_CASE("a decision that comes with a command can be left out, and is never encoded as none") {
   command c = kv_write{full_op(kv_verb::set)};
-  CHECK_FALSE(without_judgement(encode_command(c)));
-  c.by = authority{"s", true, "dc1"};
+  CHECK_FALSE(without_authorization(encode_command(c)));
+  c.by = auth_context{"s", true, "dc1"};
   const auto plain = encode_command(c);
-  CHECK_FALSE(without_judgement(plain));
-  c.judged_at = log_index{7};
-  auto judged = encode_command(c);
-  CHECK(needs_of(judged)->level == judgement_level);
-  CHECK(decode_command(judged)->judged_at == c.judged_at);
-  CHECK(without_judgement(judged) == plain);
-  const auto at = judged.find("dc1") + 3;
-  REQUIRE(judged.at(at) == 7);
-  judged[at] = 0;
-  CHECK_FALSE(decode_command(judged));
-  CHECK_FALSE(without_judgement(judged));
+  CHECK_FALSE(without_authorization(plain));
+  c.authorized_at = log_index{7};
+  auto authorized = encode_command(c);
+  CHECK(needs_of(authorized)->level == authorization_level);
+  CHECK(decode_command(authorized)->authorized_at == c.authorized_at);
+  CHECK(without_authorization(authorized) == plain);
+  const auto at = authorized.find("dc1") + 3;
+  REQUIRE(authorized.at(at) == 7);
+  authorized[at] = 0;
+  CHECK_FALSE(decode_command(authorized));
+  CHECK_FALSE(without_authorization(authorized));
 }
 
 TEST_CASE("ends of sessions can be encoded for older servers") {
@@ -376,8 +376,8 @@ TEST_CASE("the address of a client can be left out for older servers") {
     for (const bool by_token : {false, true}) {
       auto c = plain;
       if (by_token) {
-        c.by = authority{"secret", false, "dc1"};
-        c.judged_at = log_index{7};
+        c.by = auth_context{"secret", false, "dc1"};
+        c.authorized_at = log_index{7};
       }
       const auto without = encode_command(c);
       CHECK_FALSE(without_client_address(without));
@@ -601,8 +601,8 @@ TEST_CASE("a command has the feature level that it needs, also for versions with
   for (std::size_t i = 0; i < all; ++i) {
     const auto needs = needs_of(encode_command(commands()[i]));
     REQUIRE(needs);
-    const auto judged = !commands()[i].judged_at.is_zero();
-    CHECK(needs->level == (i < all - of_acls ? 0 : judged ? judgement_level : acl_level));
+    const auto authorized = !commands()[i].authorized_at.is_zero();
+    CHECK(needs->level == (i < all - of_acls ? 0 : authorized ? authorization_level : acl_level));
   }
   const auto newer = encode_needs({7, "0.9.1"}) + "\xc8what came later";
   CHECK_FALSE(decode_command(newer));

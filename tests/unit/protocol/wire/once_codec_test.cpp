@@ -44,8 +44,8 @@ TEST_CASE("commands of exactly once: there and back, at their level") {
   for (auto c : commands_of_level())
     for (const bool named : {false, true}) {
       if (named) {
-        c.by = authority{"secret", false, "dc1"};
-        c.judged_at = log_index{4};
+        c.by = auth_context{"secret", false, "dc1"};
+        c.authorized_at = log_index{4};
       }
       INFO(c.index());
       const auto bytes = encode_command(c);
@@ -58,7 +58,7 @@ TEST_CASE("commands of exactly once: there and back, at their level") {
       for (std::size_t n = 0; n < bytes.size(); ++n)
         CHECK_FALSE(decode_command(std::string_view(bytes).substr(0, n)));
       if (named)
-        CHECK(decode_command(without_judgement(bytes).value())->judged_at.is_zero());
+        CHECK(decode_command(without_authorization(bytes).value())->authorized_at.is_zero());
     }
 }
 

@@ -200,7 +200,7 @@ TEST_CASE("archive_transfers: an upload becomes commands, one after the other") 
 TEST_CASE("archive_transfers: the beginning of a restore is checked before it is proposed, also at a retry") {
   transfers_fixture f;
   auto& e = f.restore("abc", true);
-  e.by = state::authority{"secret", false, "dc1"};
+  e.by = state::auth_context{"secret", false, "dc1"};
   archive_unpacked u;
   u.id = f.out.take<unpack_archive>().id;
   u.begins = state::restore_begin{"restore-id", log_index{7}};

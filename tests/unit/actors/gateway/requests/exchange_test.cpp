@@ -52,9 +52,9 @@ TEST_CASE("exchange: plain writes overlap, everything else is decided alone") {
     CHECK(exchange_asking(std::move(t.what)).may_overlap() == t.may_overlap);
   }
   // It may be refused at once, or after a query to the leader, while the next one is carried out.
-  auto judged = exchange_asking(kv(state::kv_verb::set));
-  judged.by = state::authority{};
-  CHECK_FALSE(judged.may_overlap());
+  auto authorized = exchange_asking(kv(state::kv_verb::set));
+  authorized.by = state::auth_context{};
+  CHECK_FALSE(authorized.may_overlap());
 }
 
 TEST_CASE("exchange: which requests may take minutes") {

@@ -40,7 +40,7 @@ struct streams_fixture : asked_fixture {
                  http::consistency mode = http::consistency::normal) {
     http::change_stream asked{state::kv_changes{std::move(prefixes), after, what}, mode};
     if (!secret.empty())
-      asked.query.by = state::authority{secret, false, {}};
+      asked.query.by = state::auth_context{secret, false, {}};
     auto& e = client->asks(std::move(asked));
     auto& f = followers.emplace_back(follower{&e, {}, {}, true});
     streams.begin(e, now);

@@ -66,7 +66,7 @@ TEST_CASE("claim_waits: a claim is looked up in what this server applies, until 
   waits_fixture f;
   auto& e = f.asks(state::claim_ask{}, 30s);
   e.load = 3;
-  e.by = state::authority{"secret", false, "dc1"};
+  e.by = state::auth_context{"secret", false, "dc1"};
   REQUIRE(f.told(e, standing(state::claim_state::waiting)));
   CHECK(e.in_queue);
   CHECK(e.blocking());

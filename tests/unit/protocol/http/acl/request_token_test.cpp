@@ -113,7 +113,7 @@ TEST_CASE("a client agent sends servers path and query as it parsed them, withou
 TEST_CASE("reads and writes carry their token, with the settings of the server") {
   auto s = acl_settings();
   s.acl_lists_need_permission = true;
-  const state::authority expected{"t", false, "dc1"};
+  const state::auth_context expected{"t", false, "dc1"};
   const header_list token{{"X-Consul-Token", "t"}};
 
   const auto read = ask("GET", "/v1/kv/a?keys", {}, token, s);
@@ -125,7 +125,7 @@ TEST_CASE("reads and writes carry their token, with the settings of the server")
   s.acl_allowed_by_default = true;
   s.acl_lists_need_permission = false;
   const auto write = ask("PUT", "/v1/kv/a", "1", token, s);
-  CHECK(std::get<write_request>(write.action).command.by == state::authority{"t", true, "dc1"});
+  CHECK(std::get<write_request>(write.action).command.by == state::auth_context{"t", true, "dc1"});
   CHECK_FALSE(std::get<read_request>(ask("GET", "/v1/kv/a", {}, token, s).action).query.lists_need_permission);
 
   const auto local = ask("GET", "/v1/agent/self", {}, token, s);

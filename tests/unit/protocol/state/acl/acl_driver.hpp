@@ -19,7 +19,7 @@ public:
 
   acl_driver() { apply(acl_initialize{management_secret, uuid(1), 1'000}); }
 
-  authority by(const std::string& secret) const { return {secret, allowed_by_default, "dc1"}; }
+  auth_context by(const std::string& secret) const { return {secret, allowed_by_default, "dc1"}; }
 
   reply apply_as(const std::string& secret, command c) {
     c.by = by(secret);

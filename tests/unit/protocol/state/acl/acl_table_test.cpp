@@ -28,7 +28,7 @@ acl_token_ptr token_row(const std::string& accessor, const std::string& secret, 
   return std::make_shared<const acl_token>(t);
 }
 
-authority by(const std::string& secret, bool allowed = false, const std::string& datacenter = "dc1") {
+auth_context by(const std::string& secret, bool allowed = false, const std::string& datacenter = "dc1") {
   return {secret, allowed, datacenter};
 }
 
@@ -209,7 +209,7 @@ TEST_CASE("after any changes the look-ups are those of the rows, also of a machi
     const auto tokens = std::get<acl_rows>(m->evaluate(acl_token_list{}).data);
     for (const auto& each : tokens.list) {
       query self = acl_token_self{};
-      self.by = authority{std::get<acl_token_ptr>(each.row)->secret, true, "dc1"};
+      self.by = auth_context{std::get<acl_token_ptr>(each.row)->secret, true, "dc1"};
       if (self.by->secret != anonymous_secret)
         CHECK(std::get<acl_rows>(m->evaluate(self).data).list.size() == 1);
     }

@@ -151,13 +151,13 @@ TEST_CASE("writes of a server itself, and without ACLs, are not authorized") {
 }
 
 TEST_CASE("writes are authorized when they are applied; before that the sender can check") {
-  const auto judged = [] {
+  const auto authorized = [] {
     acl_driver d;
     const auto secret = d.token(R"(key "mine" { policy = "write" })");
     return d.denied(secret, put("other")) == denied && d.get("other") == nullptr &&
            d.denied(secret, put("mine")).empty();
   };
-  CHECK(tells_mutant("permissions_not_judged_in_apply", judged));
+  CHECK(tells_mutant("permissions_not_judged_in_apply", authorized));
 
   acl_driver d;
   command c = put("k");
@@ -169,9 +169,9 @@ TEST_CASE("writes are authorized when they are applied; before that the sender c
 
 TEST_CASE("a decision that comes with a write holds until policies, roles or tokens change, or a token ends") {
   // With a token that lacks the permission: a write shows that the decision was accepted.
-  const auto judged_before = [](acl_driver& d, log_index at, command c) {
+  const auto authorized_before = [](acl_driver& d, log_index at, command c) {
     c.by = d.by("anonymous");
-    c.judged_at = at;
+    c.authorized_at = at;
     return d.refused(d.apply(c)).empty();
   };
   {
@@ -179,21 +179,21 @@ TEST_CASE("a decision that comes with a write holds until policies, roles or tok
     const auto secret = d.token(R"(key_prefix "" { policy = "write" })", 1000);
     d.set("another");
     const auto at = d.m.applied_index();
-    CHECK(judged_before(d, at, put("k")));
-    CHECK(judged_before(d, at, write(kv_verb::remove, "k")));
-    CHECK_FALSE(judged_before(d, log_index{}, put("k")));             // there was no decision
-    CHECK_FALSE(judged_before(d, log_index{at.value + 9}, put("k"))); // an impossible index
-    CHECK_FALSE(judged_before(d, at, node_named("n")));               // depends on more than that
-    CHECK(judged_before(d, at, put("k")));
+    CHECK(authorized_before(d, at, put("k")));
+    CHECK(authorized_before(d, at, write(kv_verb::remove, "k")));
+    CHECK_FALSE(authorized_before(d, log_index{}, put("k")));             // there was no decision
+    CHECK_FALSE(authorized_before(d, log_index{at.value + 9}, put("k"))); // an impossible index
+    CHECK_FALSE(authorized_before(d, at, node_named("n")));               // depends on more than that
+    CHECK(authorized_before(d, at, put("k")));
     d.pass(1000); // that token expires before the next entry
-    CHECK_FALSE(judged_before(d, at, put("k")));
+    CHECK_FALSE(authorized_before(d, at, put("k")));
   }
   for (const int change : {0, 1, 2, 3}) {
     acl_driver d;
     const auto secret = d.token(R"(key_prefix "" { policy = "write" })");
     d.set("another");
     const auto at = d.m.applied_index();
-    CHECK(judged_before(d, at, put("k")));
+    CHECK(authorized_before(d, at, put("k")));
     if (change == 0)
       d.set_policy("p", "");
     else if (change == 1)
@@ -202,9 +202,9 @@ TEST_CASE("a decision that comes with a write holds until policies, roles or tok
       d.apply(acl_token_delete{d.accessor_of(secret)});
     else
       d.apply(d.new_token());
-    CHECK_FALSE(judged_before(d, at, put("k")));
+    CHECK_FALSE(authorized_before(d, at, put("k")));
     d.set("another");
-    CHECK(judged_before(d, d.m.applied_index(), put("k")));
+    CHECK(authorized_before(d, d.m.applied_index(), put("k")));
   }
   const auto revoked = [] {
     acl_driver d;
@@ -213,7 +213,7 @@ TEST_CASE("a decision that comes with a write holds until policies, roles or tok
     command c = put("k");
     c.by = d.by(secret);
     const bool first = !d.m.refuses(c, d.now);
-    c.judged_at = d.m.applied_index();
+    c.authorized_at = d.m.applied_index();
     d.apply(acl_token_delete{d.accessor_of(secret)});
     return first && d.refused(d.apply(c)) == unknown;
   };
@@ -225,7 +225,7 @@ TEST_CASE("anonymous permissions are those of the default policy, also before th
   driver d;
   for (const bool allowed : {false, true}) {
     command c = put("k");
-    c.by = authority{"anonymous", allowed, "dc1"};
+    c.by = auth_context{"anonymous", allowed, "dc1"};
     CHECK(d.refused(d.apply(c)) == (allowed ? "" : denied));
     c.by->secret = uuid(1);
     CHECK(d.refused(d.apply(c)) == unknown);
@@ -805,7 +805,7 @@ TEST_CASE("the permissions of a token are sent to the server that decides elsewh
 TEST_CASE("two tokens with the same request do not share it") {
   query a = kv_get{"k"}, b = kv_get{"k"};
   CHECK(same_question(a, b));
-  a.by = authority{"s", true, "dc1"};
+  a.by = auth_context{"s", true, "dc1"};
   CHECK_FALSE(same_question(a, b));
   b.by = a.by;
   CHECK(same_question(a, b));

@@ -153,7 +153,7 @@ TEST_CASE("a token has its own share, whatever address it uses") {
   a.id = "i";
   command c = a;
   c.client_address = "10.0.0.1";
-  c.by = authority{std::string(anonymous_secret), true, "dc1"};
+  c.by = auth_context{std::string(anonymous_secret), true, "dc1"};
   d.apply(c);
   for (const auto& row : d.m.all_rows())
     if (const auto* claim = std::get_if<claim_ptr>(&row.row)) {

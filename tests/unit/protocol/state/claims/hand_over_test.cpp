@@ -372,7 +372,7 @@ TEST_CASE("a write with a fencing token needs the permission to read its lock or
   const auto both = d.token("key \"x\" { policy = \"write\" } key \"secret\" { policy = \"read\" }");
   for (const auto space : {claim_space::claims, claim_space::keys}) {
     command asked = fenced_write{op, {{"secret", space}, 1}};
-    asked.by = authority{writer, false, "dc1"};
+    asked.by = auth_context{writer, false, "dc1"};
     const auto no = d.m.refuses(asked, {});
     REQUIRE(no);
     CHECK(std::get<refusal>(*no).text == permission_denied);

@@ -159,7 +159,7 @@ TEST_CASE("only servers withdraw waits of clients that disconnected") {
   d.queue("k", a);
   d.queue("k", b);
   command c = withdrawal("k", b, d.index());
-  c.by = authority{"secret of nobody", false, "dc1"};
+  c.by = auth_context{"secret of nobody", false, "dc1"};
   d.apply(c);
   CHECK(d.waiters("k", claim_space::keys) == texts{b});
 }

@@ -68,7 +68,7 @@ struct tables {
   }
   state::acl_token_ptr token_of(const std::string& name) const {
     state::query q = state::acl_token_self{};
-    q.by = state::authority{secret_of(name), false, "dc1"};
+    q.by = state::auth_context{secret_of(name), false, "dc1"};
     const auto found = machine.evaluate(q);
     return std::get<state::acl_token_ptr>(std::get<state::acl_rows>(found.data).list.at(0).row);
   }
@@ -97,12 +97,12 @@ inline gateway_settings with_acls() {
 }
 
 /// Permissions come from the tables; other queries are answered as if everything were permitted.
-inline void judge_by(gateway_fixture& f, tables& t) {
+inline void authorize_by(gateway_fixture& f, tables& t) {
   f.behind().answer = [&t](const state::query& q) {
     if (std::holds_alternative<state::permissions_read>(q))
       return t.machine.evaluate(q);
     auto everything = q;
-    everything.by = state::authority{root, false, "dc1"};
+    everything.by = state::auth_context{root, false, "dc1"};
     return t.machine.evaluate(everything);
   };
 }
