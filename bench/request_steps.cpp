@@ -148,8 +148,8 @@ public:
   http::parsed_request understand(const std::string& bytes, bool with_acls = false) {
     settings.acl_enabled = with_acls;
     std::size_t used = 0;
-    const auto verdict = reader.read(bytes, used);
-    INVARIANT(verdict == actors::http_reader::verdict::complete);
+    const auto outcome = reader.read(bytes, used);
+    INVARIANT(outcome == actors::http_reader::outcome::complete);
     auto request = reader.request();
     request.remote_address = "127.0.0.1";
     auto parsed = http::parse(request, settings, [] { return std::string("5f1a1a6e-0c8e-4d8f-9a55-2f6d3f1f1a01"); });

@@ -82,7 +82,7 @@ std::vector<std::string> profile_names() {
   return names;
 }
 
-const char* name_of(verdict v) {
+const char* name_of(run_outcome v) {
   constexpr const char* names[] = {"passed", "safety", "liveness", "nondeterminism"};
   return names[static_cast<std::size_t>(v)];
 }

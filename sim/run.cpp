@@ -129,8 +129,8 @@ public:
       if (auto wrong = agent_health_.committed(e, made.value_or(time_.now())); wrong && !agent_complaint_)
         agent_complaint_ = std::move(wrong);
       tour_.committed(e);
-      if (auto wrong = disconnects_.committed(e, clocks_shown()); wrong && report_.outcome == verdict::passed)
-        fail(verdict::safety, "claims", *wrong);
+      if (auto wrong = disconnects_.committed(e, clocks_shown()); wrong && report_.outcome == run_outcome::passed)
+        fail(run_outcome::safety, "claims", *wrong);
       return idle_.committed(e);
     };
     watcher_.parked = [this](std::size_t node, request_id id) { clients_.on_parked(node, id); };
@@ -154,10 +154,10 @@ public:
     clients_.left = [this](const operation& o) { disconnects_.left(o, time_.now(), clocks_shown()); };
     clients_.ended = [this](const operation& o) {
       progress_.ended(o);
-      if (auto broken = delays_.ended(o); broken && report_.outcome == verdict::passed)
-        fail(verdict::safety, "lock-delays", *broken);
-      if (auto broken = claims_.ended(o); broken && report_.outcome == verdict::passed)
-        fail(verdict::safety, "claims", *broken);
+      if (auto broken = delays_.ended(o); broken && report_.outcome == run_outcome::passed)
+        fail(run_outcome::safety, "lock-delays", *broken);
+      if (auto broken = claims_.ended(o); broken && report_.outcome == run_outcome::passed)
+        fail(run_outcome::safety, "claims", *broken);
     };
     nemesis_.keep_clients_quiet = [this](virtual_time until) { clients_.keep_quiet(until); };
     if (nodes_.doors() != nullptr) {
@@ -262,7 +262,7 @@ public:
       if (fine()) {
         watcher_.finish();
         if (fine())
-          judge_at_the_end();
+          check_at_the_end();
       }
     } catch (const node_failure&) { // an invariant failed outside of an actor
     }
@@ -277,37 +277,37 @@ private:
   }
 
   bool fine() {
-    if (report_.outcome != verdict::passed)
+    if (report_.outcome != run_outcome::passed)
       return false;
     if (credentials_)
       credentials_->look_at_members();
     if (!broken_check::text().empty())
-      fail(verdict::safety, "invariants", broken_check::text());
+      fail(run_outcome::safety, "invariants", broken_check::text());
     else if (watcher_.complaint())
-      fail(verdict::safety, watcher_.complaint()->first, watcher_.complaint()->second);
+      fail(run_outcome::safety, watcher_.complaint()->first, watcher_.complaint()->second);
     else if (late_)
-      fail(verdict::liveness, "answer times", *late_);
+      fail(run_outcome::liveness, "answer times", *late_);
     else if (nemesis_.complaint())
-      fail(verdict::safety, "disks", *nemesis_.complaint());
+      fail(run_outcome::safety, "disks", *nemesis_.complaint());
     else if (clients_.complaint())
-      fail(verdict::safety, clients_.complaint()->first, clients_.complaint()->second);
+      fail(run_outcome::safety, clients_.complaint()->first, clients_.complaint()->second);
     else if (const auto* doors = nodes_.doors(); doors != nullptr && doors->complaint())
-      fail(verdict::safety, doors->complaint()->first, doors->complaint()->second);
+      fail(run_outcome::safety, doors->complaint()->first, doors->complaint()->second);
     else if (agents_.complaint())
-      fail(verdict::safety, "catalog", *agents_.complaint());
+      fail(run_outcome::safety, "catalog", *agents_.complaint());
     else if (agent_complaint_)
-      fail(verdict::safety, "client agents", *agent_complaint_);
+      fail(run_outcome::safety, "client agents", *agent_complaint_);
     else if (followers_.complaint())
-      fail(verdict::safety, "changes", *followers_.complaint());
+      fail(run_outcome::safety, "changes", *followers_.complaint());
     else if (library_.complaint())
-      fail(verdict::safety, "library", *library_.complaint());
+      fail(run_outcome::safety, "library", *library_.complaint());
     else if (cached_.complaint())
-      fail(verdict::safety, "cached answers", *cached_.complaint());
+      fail(run_outcome::safety, "cached answers", *cached_.complaint());
     else if (auto slow = progress_.look())
-      fail(verdict::liveness, "progress", *slow);
+      fail(run_outcome::liveness, "progress", *slow);
     else if (auto storm = storm_.look(time_.now(), trace_.events()))
-      fail(verdict::liveness, "storm", *storm);
-    return report_.outcome == verdict::passed;
+      fail(run_outcome::liveness, "storm", *storm);
+    return report_.outcome == run_outcome::passed;
   }
 
   disconnect_checker::clocks clocks_shown() {
@@ -339,7 +339,7 @@ private:
     time_.after(agents_every, [this] { look_at_agents(); });
   }
 
-  void fail(verdict v, const std::string& checker, const std::string& what) {
+  void fail(run_outcome v, const std::string& checker, const std::string& what) {
     report_.outcome = v;
     report_.checker = checker;
     report_.what = what;
@@ -372,7 +372,7 @@ private:
     by.settled = [this] { return agreed_leader().has_value() && converged(); };
     const auto wrong = tour_.run(by);
     if (wrong && fine())
-      fail(verdict::safety, "restarts", *wrong + "; " + describe_nodes());
+      fail(run_outcome::safety, "restarts", *wrong + "; " + describe_nodes());
     return fine();
   }
 
@@ -397,7 +397,7 @@ private:
       trace_.line(time_.now(), nobody, "the faults are over");
     const auto until = [&](const char* what, const std::function<bool()>& goal) {
       if (fine() && !run_until_reached(goal, recovery_max) && fine())
-        fail(verdict::liveness, what, describe_nodes());
+        fail(run_outcome::liveness, what, describe_nodes());
     };
     waited_until_ = healed_at;
     fault_ends_ = {healed_at};
@@ -449,7 +449,7 @@ private:
     until_none("library", [this] { return library_.unfinished(); });
     settle("convergence", [this] { return agreed_leader() && converged(); });
     if (!swarm_.frozen)
-      judge_autopilot();
+      check_autopilot();
     if (swarm_.agents)
       until_catalog_fits();
     // After a restore agents may still have something to register. A lost server may be removed,
@@ -488,18 +488,18 @@ private:
   /// @param missing describes what is not yet as required; empty: nothing
   void until_none(const char* what, const std::function<std::string()>& missing) {
     if (fine() && !run_until_reached([&] { return missing().empty(); }, recovery_max) && fine())
-      fail(verdict::liveness, what, missing());
+      fail(run_outcome::liveness, what, missing());
   }
 
   /// Checks autopilot's report on the servers once they are healthy, or broken, and stay so.
-  void judge_autopilot() {
+  void check_autopilot() {
     const auto told = [this](
                           std::set<std::size_t> well, std::optional<std::size_t> full = {},
                           const std::function<bool()>& not_so = [] { return false; }) {
       autopilot_.expect(std::move(well), full);
       const auto right = [&] { return !autopilot_.wrong() || not_so(); };
       if (fine() && !run_until_reached(right, autopilot_max) && fine())
-        fail(verdict::safety, "autopilot", *autopilot_.wrong());
+        fail(run_outcome::safety, "autopilot", *autopilot_.wrong());
       return fine();
     };
     const auto leader = agreed_leader();
@@ -589,7 +589,7 @@ private:
       idle_.end();
     }
     if (fine() && !agreed_leader())
-      fail(verdict::liveness, "idle", describe_nodes());
+      fail(run_outcome::liveness, "idle", describe_nodes());
   }
 
   void settle(const char* what, const std::function<bool()>& goal) {
@@ -597,7 +597,7 @@ private:
     for (auto reached = slowest(); fine() && !run_until_reached(goal, recovery_max) && fine();) {
       const auto before = std::exchange(reached, slowest());
       if (reached <= before || time_.now() >= end)
-        fail(verdict::liveness, what, describe_nodes());
+        fail(run_outcome::liveness, what, describe_nodes());
     }
   }
 
@@ -707,36 +707,36 @@ private:
     return text;
   }
 
-  void judge_at_the_end() {
+  void check_at_the_end() {
     if (auto broken = replies_.finish())
-      return fail(verdict::safety, "replies", *broken);
+      return fail(run_outcome::safety, "replies", *broken);
     if (auto broken = watches_.finish(time_.now()))
-      return fail(verdict::safety, "watches", *broken);
+      return fail(run_outcome::safety, "watches", *broken);
     if (auto broken = sessions_.finish(time_.now()))
-      return fail(verdict::safety, "sessions", *broken);
+      return fail(run_outcome::safety, "sessions", *broken);
     if (swarm_.lease_is_safe())
       if (auto broken = claims_.finish(time_.now()))
-        return fail(verdict::safety, "claims", *broken);
+        return fail(run_outcome::safety, "claims", *broken);
     if (!nodes_.has_older_server() && replies_.model().restores().empty())
       if (auto broken = disconnects_.finish(time_.now(), [this](std::size_t node, int life) {
             return healed_nodes_.contains(node) && nodes_.running(node) && nodes_.life(node) == life;
           }))
-        return fail(verdict::safety, "claims", *broken);
+        return fail(run_outcome::safety, "claims", *broken);
     // A restore writes all keys at once, but the search handles one key at a time.
     if (tape_.seed() % search_every != 0 || swarm_.claimers != 0 || !replies_.model().restores().empty())
       return;
     const auto searched = check_linearizability(
         swarm_.consistent_by_default ? register_history(clients_.history())
                                      : register_history(clients_.history(), swarm_.lease_is_safe(), &clocks_));
-    if (searched.verdict == linearizable::no)
-      fail(verdict::safety, "linearizability", "key " + searched.key + ": " + searched.text);
-    if (searched.verdict == linearizable::gave_up)
+    if (searched.finding == linearizable::no)
+      fail(run_outcome::safety, "linearizability", "key " + searched.key + ": " + searched.text);
+    if (searched.finding == linearizable::gave_up)
       PROBE("sim: linearizability search gave up");
   }
 
   void fill_in() {
     auto& r = report_;
-    if (r.outcome == verdict::passed)
+    if (r.outcome == run_outcome::passed)
       fine();
     r.trace_hash = trace_.hash();
     r.events = trace_.events();

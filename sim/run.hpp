@@ -44,20 +44,20 @@ struct profile {
 std::optional<profile> profile_named(std::string_view name);
 std::vector<std::string> profile_names();
 
-enum class verdict : std::uint8_t {
+enum class run_outcome : std::uint8_t {
   passed,
   safety,         ///< a rule was broken
   liveness,       ///< no progress although a majority was healed
   nondeterminism, ///< the same tape produced a different run (found by running it twice)
 };
-const char* name_of(verdict v);
+const char* name_of(run_outcome v);
 
 /// Counted in buckets of 50 ms.
 using histogram_50ms = std::map<std::uint32_t, std::uint64_t>;
 
 struct run_report {
   std::uint64_t seed = 0;
-  verdict outcome = verdict::passed;
+  run_outcome outcome = run_outcome::passed;
   std::string checker; ///< checker that failed, e.g. "raft invariants", "replies"; empty if passed
   std::string what;    ///< the broken rule with its facts
   std::uint64_t trace_hash = 0;

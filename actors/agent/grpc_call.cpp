@@ -231,11 +231,11 @@ void grpc_call::on_closed(std::uint32_t error_code) {
   if (error_code != NGHTTP2_NO_ERROR)
     return conclude(grpc_error(code_internal, std::string("stream terminated by RST_STREAM with error code: ") +
                                                   nghttp2_http2_strerror(error_code)));
-  conclude(judge().value_or(""));
+  conclude(health_error().value_or(""));
 }
 
 /// nullopt: the service is healthy.
-std::optional<std::string> grpc_call::judge() const {
+std::optional<std::string> grpc_call::health_error() const {
   if (grpc_status_.empty())
     return grpc_error(http_status_ == "200" ? code_internal : code_unknown,
                       http_status_ == "200" ? "server closed the stream without sending trailers"

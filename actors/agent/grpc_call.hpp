@@ -41,7 +41,7 @@ private:
   void on_data(std::string_view bytes);
   void on_closed(std::uint32_t error_code);
   void conclude(std::string text);
-  std::optional<std::string> judge() const;
+  std::optional<std::string> health_error() const;
 
   nghttp2_session* session_ = nullptr;
   std::string request_; ///< the message, preceded by its length

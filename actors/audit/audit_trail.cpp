@@ -170,7 +170,7 @@ bool audit_trail::admit(exchange& e) {
   if (e.audit == nullptr || e.audit->begun)
     return true;
   if (rules_.enforced && refusing()) {
-    e.answer = withheld(); // and judge() keeps it
+    e.answer = withheld(); // and decide() keeps it
     return false;
   }
   e.audit->begun = true;
@@ -199,31 +199,31 @@ http::response audit_trail::withheld() const {
                                        "), and audit.sink.delivery_guarantee is enforced");
 }
 
-audit_trail::verdict audit_trail::judge(exchange& e, monotonic_time now) {
+audit_trail::decision audit_trail::decide(exchange& e, monotonic_time now) {
   if (e.audit == nullptr)
-    return verdict::send;
+    return decision::send;
   const auto a = e.audit;
   if (!a->complete && rules_.enforced && !a->begun && refusing()) {
     // The request was not started, and there is no space to log it.
     metrics_.audit_refused();
     e.audit.reset();
-    return verdict::withhold;
+    return decision::withhold;
   }
   a->agent_master = e.access.decided_here;
   if (!a->complete)
     complete(a, &*e.answer, now);
   if (!rules_.enforced || (a->line != 0 && a->line <= written_)) {
     e.audit.reset();
-    return verdict::send;
+    return decision::send;
   }
   if (broken_) {
     metrics_.audit_refused();
     e.audit.reset();
-    return verdict::withhold;
+    return decision::withhold;
   }
   if (std::exchange(a->waits, round_) != round_)
     clients_.push_back(e.from->weak_from_this());
-  return verdict::wait;
+  return decision::wait;
 }
 
 void audit_trail::dropped(exchange& e, monotonic_time now) {

@@ -42,7 +42,7 @@ struct audited_request {
 class audit_trail {
 public:
   /// What to do with an answer.
-  enum class verdict : std::uint8_t {
+  enum class decision : std::uint8_t {
     send,
     wait,    ///< for the disk; its connection is notified
     withhold ///< another one is sent instead: withheld()
@@ -65,7 +65,7 @@ public:
   /// The responses of other actors are no longer awaited.
   void given_up(exchange& e) const;
   /// The answer of `e` is next to be sent. May be called again. @pre e.answer
-  verdict judge(exchange& e, monotonic_time now);
+  decision decide(exchange& e, monotonic_time now);
   /// The answer to a request whose own is withheld.
   http::response withheld() const;
   /// The client of `e` has disconnected, and `e` will be destroyed.

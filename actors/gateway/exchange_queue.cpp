@@ -15,17 +15,17 @@ namespace {
 constexpr std::size_t upload_bytes_max = 1u << 20;
 
 /// The answer to a request that could not be read.
-http::response refusal(http_reader::verdict why, const http_reader& reader, const http::route_settings& routes) {
+http::response refusal(http_reader::outcome why, const http_reader& reader, const http::route_settings& routes) {
   switch (why) {
-  case http_reader::verdict::header_too_large:
+  case http_reader::outcome::header_too_large:
     return http::closing_error(431, "431 Request Header Fields Too Large");
-  case http_reader::verdict::body_too_large:
+  case http_reader::outcome::body_too_large:
     return http::refuse_large_body(reader.request(), reader.declared_length(), routes);
-  case http_reader::verdict::no_host:
+  case http_reader::outcome::no_host:
     return http::closing_error(400, "400 Bad Request: missing required Host header");
-  case http_reader::verdict::many_hosts:
+  case http_reader::outcome::many_hosts:
     return http::closing_error(400, "400 Bad Request: too many Host headers");
-  case http_reader::verdict::malformed_host:
+  case http_reader::outcome::malformed_host:
     return http::closing_error(400, "400 Bad Request: malformed Host header");
   default:
     return http::malformed_request();
@@ -123,7 +123,7 @@ void exchange_queue::body_arrived(std::string_view bytes, bool complete) {
   host_.body_arrived(e);
 }
 
-void exchange_queue::refuse(http_reader::verdict why, const http_reader& reader) {
+void exchange_queue::refuse(http_reader::outcome why, const http_reader& reader) {
   if (uploading_) {
     auto& e = list_.back();
     if (e.sent && !e.answer)

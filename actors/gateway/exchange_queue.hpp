@@ -47,7 +47,7 @@ public:
   /// More of the body of the current upload.
   void body_arrived(std::string_view bytes, bool complete);
   /// The rest of the current upload, or of a request, cannot be read.
-  void refuse(http_reader::verdict why, const http_reader& reader);
+  void refuse(http_reader::outcome why, const http_reader& reader);
   /// The request being read gets this answer, and no later one is read. @pre !uploading()
   void refuse(http::response answer);
 

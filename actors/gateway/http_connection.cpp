@@ -140,13 +140,13 @@ std::size_t http_connection::look_at_next(std::string_view input, bool& more_nee
     reader_ = host_->readers().take();
   std::size_t used = 0;
   const bool had_head = reader_->has_head();
-  const auto verdict = reader_->read(input, used);
-  switch (verdict) {
-  case http_reader::verdict::head:
+  const auto outcome = reader_->read(input, used);
+  switch (outcome) {
+  case http_reader::outcome::head:
     request_moved(!had_head, used);
     queue_.begin(*reader_, *address_, passes_on_.get(), true);
     return used;
-  case http_reader::verdict::more:
+  case http_reader::outcome::more:
     more_needed = true;
     request_moved(!had_head && reader_->has_head(), used);
     if (queue_.uploading())
@@ -156,7 +156,7 @@ std::size_t http_connection::look_at_next(std::string_view input, bool& more_nee
     if (!reader_->in_request())
       host_->readers().give_back(std::move(reader_));
     return used;
-  case http_reader::verdict::complete:
+  case http_reader::outcome::complete:
     if (queue_.uploading())
       queue_.body_arrived(reader_->take_body(), true);
     else
@@ -165,7 +165,7 @@ std::size_t http_connection::look_at_next(std::string_view input, bool& more_nee
     request_pace_.end();
     return used;
   default:
-    queue_.refuse(verdict, *reader_);
+    queue_.refuse(outcome, *reader_);
     host_->readers().give_back(std::move(reader_));
     return input.size(); // what follows cannot be parsed
   }

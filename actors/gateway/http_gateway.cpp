@@ -510,13 +510,13 @@ void http_gateway::forget(exchange& e) {
 }
 
 bool http_gateway::may_answer(exchange& e) {
-  const auto verdict = audit_ != nullptr ? audit_->judge(e, now()) : audit_trail::verdict::send;
-  if (verdict == audit_trail::verdict::withhold) {
+  const auto decision = audit_ != nullptr ? audit_->decide(e, now()) : audit_trail::decision::send;
+  if (decision == audit_trail::decision::withhold) {
     if (e.transfer != nullptr && std::exchange(e.transfer->streaming, false))
       end_transfer(e);
     e.answer = audit_->withheld();
   }
-  return verdict != audit_trail::verdict::wait;
+  return decision != audit_trail::decision::wait;
 }
 
 void http_gateway::dropped(exchange& e) {

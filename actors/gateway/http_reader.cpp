@@ -119,9 +119,9 @@ private:
     } else if (name == beast::http::field::expect && beast::iequals(value, "100-continue"))
       r_.expects_continue_ = true;
     else if (name == beast::http::field::transfer_encoding && !may_frame(view(value)))
-      return refuse(verdict::bad_request, ec); // the end of such a body is not known
+      return refuse(outcome::bad_request, ec); // the end of such a body is not known
     else if (name == beast::http::field::content_length && (++r_.lengths_ > 1 || !is_length(view(value))))
-      return refuse(verdict::bad_request, ec); // Beast would accept lists and repetitions of one number
+      return refuse(outcome::bad_request, ec); // Beast would accept lists and repetitions of one number
     const auto kept = keep(text);
     r_.fields_.emplace_back(kept, keep(value));
     check_head(ec);
@@ -136,13 +136,13 @@ private:
     r_.declared_ = length ? *length : 0;
     r_.limit_ = r_.rules_.body_limit(r_.request_.method, r_.request_.target);
     if (r_.hosts_ == 0 && !r_.old_version_)
-      refuse(verdict::no_host, ec);
+      refuse(outcome::no_host, ec);
     else if (r_.hosts_ > 1)
-      refuse(verdict::many_hosts, ec);
+      refuse(outcome::many_hosts, ec);
     else if (r_.host_is_malformed_)
-      refuse(verdict::malformed_host, ec);
+      refuse(outcome::malformed_host, ec);
     else if (r_.declared_ > r_.limit_.bytes_max)
-      refuse(verdict::body_too_large, ec);
+      refuse(outcome::body_too_large, ec);
   }
 
   void on_body_init_impl(const boost::optional<std::uint64_t>&, beast::error_code&) override {}
@@ -166,10 +166,10 @@ private:
 
   void check_head(beast::error_code& ec) {
     if (r_.head_bytes() > r_.rules_.header_bytes_max || r_.fields_.size() > fields_max)
-      refuse(verdict::header_too_large, ec);
+      refuse(outcome::header_too_large, ec);
   }
 
-  void refuse(verdict why, beast::error_code& ec) {
+  void refuse(outcome why, beast::error_code& ec) {
     r_.refused_ = why;
     ec = stop();
   }
@@ -181,7 +181,7 @@ http_reader::http_reader(const http_reader_rules& rules) : rules_(rules), parser
 
 http_reader::~http_reader() = default;
 
-http_reader::verdict http_reader::read(std::string_view input, std::size_t& used) {
+http_reader::outcome http_reader::read(std::string_view input, std::size_t& used) {
   used = 0;
   if (!started_) {
     // Old clients send an empty line after a body; RFC 9112 section 2.2 asks servers to skip it.
@@ -191,18 +191,18 @@ http_reader::verdict http_reader::read(std::string_view input, std::size_t& used
       used += n;
     }
     if (input.empty() || input == "\r")
-      return verdict::more;
+      return outcome::more;
     started_ = true;
   }
   if (!head_done_) {
     std::size_t of_head = 0;
     const auto v = read_head(input, of_head);
     used += of_head;
-    if (v != verdict::complete)
+    if (v != outcome::complete)
       return v;
     input.remove_prefix(of_head);
     if (limit_.streamed && (chunked_ || declared_ > 0))
-      return verdict::head;
+      return outcome::head;
   }
   std::size_t of_body = 0;
   const auto v = read_body(input, of_body);
@@ -210,7 +210,7 @@ http_reader::verdict http_reader::read(std::string_view input, std::size_t& used
   return v;
 }
 
-http_reader::verdict http_reader::read_head(std::string_view input, std::size_t& used) {
+http_reader::outcome http_reader::read_head(std::string_view input, std::size_t& used) {
   if (!has_bare_lf(input))
     return read_lines(input, used);
   const auto lines = with_cr_lf(input);
@@ -220,20 +220,20 @@ http_reader::verdict http_reader::read_head(std::string_view input, std::size_t&
   return v;
 }
 
-http_reader::verdict http_reader::read_lines(std::string_view input, std::size_t& used) {
+http_reader::outcome http_reader::read_lines(std::string_view input, std::size_t& used) {
   beast::error_code ec;
   used = parser_->put(boost::asio::const_buffer(input.data(), input.size()), ec);
   if (has_folded_line(input.substr(0, used)))
-    return verdict::bad_request;
+    return outcome::bad_request;
   if (ec == beast::http::error::need_more || !ec) {
     if (parser_->is_done())
-      return verdict::complete;
-    return head_bytes() + (input.size() - used) > rules_.header_bytes_max ? verdict::header_too_large : verdict::more;
+      return outcome::complete;
+    return head_bytes() + (input.size() - used) > rules_.header_bytes_max ? outcome::header_too_large : outcome::more;
   }
-  return ec == stop() ? refused_ : verdict::bad_request;
+  return ec == stop() ? refused_ : outcome::bad_request;
 }
 
-http_reader::verdict http_reader::read_body(std::string_view input, std::size_t& used) {
+http_reader::outcome http_reader::read_body(std::string_view input, std::size_t& used) {
   bool complete = false;
   if (chunked_) {
     switch (chunks_.decode(input, body_, limit_.bytes_max, used)) {
@@ -243,9 +243,9 @@ http_reader::verdict http_reader::read_body(std::string_view input, std::size_t&
       complete = true;
       break;
     case chunk_decoder::state::broken:
-      return verdict::bad_request;
+      return outcome::bad_request;
     case chunk_decoder::state::too_large:
-      return verdict::body_too_large;
+      return outcome::body_too_large;
     }
   } else {
     // Reserves memory for all of it, within a limit: otherwise a header would cost us too much.
@@ -258,9 +258,9 @@ http_reader::verdict http_reader::read_body(std::string_view input, std::size_t&
   if (used > 0)
     expects_continue_ = false; // it did not wait
   if (!complete)
-    return verdict::more;
+    return outcome::more;
   request_.body = body_;
-  return verdict::complete;
+  return outcome::complete;
 }
 
 bool http_reader::take_expectation() {
@@ -298,7 +298,7 @@ void http_reader::reset() {
   chunks_ = {};
   declared_ = body_taken_ = 0;
   limit_ = {};
-  refused_ = verdict::bad_request;
+  refused_ = outcome::bad_request;
   head_done_ = chunked_ = host_is_malformed_ = expects_continue_ = old_version_ = started_ = false;
   hosts_ = lengths_ = encodings_ = 0;
   keep_alive_ = true;

@@ -22,7 +22,7 @@ struct http_reader_rules {
 
 class http_reader {
 public:
-  enum class verdict {
+  enum class outcome {
     more,     ///< the request is not complete
     complete, ///< call request(), then reset()
     head,     ///< headers of a request with a streamed body: call request(), continue with read() and take_body()
@@ -44,7 +44,7 @@ public:
   /// Reads at most one request from the front of `input`.
   /// @param used bytes consumed. Pass the rest again, followed by more;
   /// after verdict `complete` it belongs to the next request.
-  verdict read(std::string_view input, std::size_t& used);
+  outcome read(std::string_view input, std::size_t& used);
 
   /// Valid from `complete` until reset(); after other outcomes as far as it was read.
   /// The caller sets remote_address.
@@ -72,10 +72,10 @@ private:
   class parser;
   friend class parser;
 
-  verdict read_head(std::string_view input, std::size_t& used);
+  outcome read_head(std::string_view input, std::size_t& used);
   /// @param input lines that end in CR LF
-  verdict read_lines(std::string_view input, std::size_t& used);
-  verdict read_body(std::string_view input, std::size_t& used);
+  outcome read_lines(std::string_view input, std::size_t& used);
+  outcome read_body(std::string_view input, std::size_t& used);
   void finish_head();
   /// Bytes received, without optional blanks.
   std::size_t head_bytes() const { return head_.size() + 4 * fields_.size(); }
@@ -93,7 +93,7 @@ private:
   http::body_limit limit_;
   std::uint64_t body_taken_ = 0; ///< by take_body()
   std::uint64_t declared_ = 0;
-  verdict refused_ = verdict::bad_request;
+  outcome refused_ = outcome::bad_request;
   bool head_done_ = false;
   bool chunked_ = false;
   chunk_decoder chunks_;

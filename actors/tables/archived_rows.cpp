@@ -6,11 +6,11 @@
 namespace belay::actors {
 
 std::string archived_rows::take(std::string_view state, const std::function<void(state::dirty_row)>& row) {
-  const auto parsed = parser_.take(state, [&](const storage::row_view& r) { return judge(r, row); });
+  const auto parsed = parser_.take(state, [&](const storage::row_view& r) { return check(r, row); });
   return parsed ? std::string() : parsed.error();
 }
 
-status archived_rows::judge(const storage::row_view& row, const std::function<void(state::dirty_row)>& restored) {
+status archived_rows::check(const storage::row_view& row, const std::function<void(state::dirty_row)>& restored) {
   const auto bytes = row.key.size() + row.value.size();
   if (bytes > state::row_bytes_max)
     return failure{"it has a row of " + std::to_string(bytes) + " bytes, more than " +
@@ -36,9 +36,10 @@ std::string archived_rows::finish() {
   if (const auto whole = parser_.finish(); !whole)
     return whole.error();
   const auto compared = written_.compare(parser_.info()->digest, digest_);
-  fault_of_0_2_0_ = compared == state::stored_digest::verdict::fault_of_0_2_0;
-  return compared == state::stored_digest::verdict::different ? "the digest of its rows differs from the recorded one"
-                                                              : "";
+  fault_of_0_2_0_ = compared == state::stored_digest::comparison::fault_of_0_2_0;
+  return compared == state::stored_digest::comparison::different
+             ? "the digest of its rows differs from the recorded one"
+             : "";
 }
 
 } // namespace belay::actors

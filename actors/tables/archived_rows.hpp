@@ -29,7 +29,7 @@ public:
   bool has_fault_of_0_2_0() const { return fault_of_0_2_0_; }
 
 private:
-  status judge(const storage::row_view& row, const std::function<void(state::dirty_row)>& restored);
+  status check(const storage::row_view& row, const std::function<void(state::dirty_row)>& restored);
 
   // Blocks with a single row are the largest; they are a little larger than a row may be.
   // An archive comes from a client, so the sizes that it claims are trusted only up to here.

@@ -20,7 +20,7 @@ constexpr auto read_whole_interval = std::chrono::hours(24);
 constexpr std::uint64_t page_bytes = 4096; // LMDB's page size
 
 /// Builds a state machine from the rows of a checkpoint, and checks that it is the one written.
-class machine_loader final : public storage::snapshot_judge {
+class machine_loader final : public storage::snapshot_validator {
 public:
   status row(std::uint8_t table, std::string_view key, std::string_view value) override {
     auto decoded = wire::decode_row(table, key, value);
@@ -32,11 +32,11 @@ public:
   }
   status whole(const storage::checkpoint_info& info) override {
     machine_->finish_load(info.meta.index, info.meta.time);
-    using verdict = state::stored_digest::verdict;
-    switch (MUTANT(snapshot_digest_ignored) ? verdict::same : digest_.compare(info.digest, machine_->digest())) {
-    case verdict::same:
+    using comparison = state::stored_digest::comparison;
+    switch (MUTANT(snapshot_digest_ignored) ? comparison::same : digest_.compare(info.digest, machine_->digest())) {
+    case comparison::same:
       break;
-    case verdict::fault_of_0_2_0:
+    case comparison::fault_of_0_2_0:
       PROBE("checkpoint: digest of 0.2.0 differs by fencing tokens in kept answers");
       log::warn(
           "checkpointer", "checkpoint accepted, although its digest differs from that of its rows",
@@ -44,7 +44,7 @@ public:
            {"reason", "a server of 0.2.0 wrote it, with the stored outcome of a transaction that shows a locked key"},
            {"advice", "none: all rows have correct checksums, and the next checkpoint will have the correct digest"}});
       break;
-    case verdict::different:
+    case comparison::different:
       return failure{"checkpoint at index " + to_string(info.meta.index) + " does not have its recorded digest"};
     }
     return done{};
@@ -259,10 +259,11 @@ void checkpointer::store_chunk(const raft::snapshot_write& what) {
   answer.meta = what.meta;
   answer.last = what.last;
   // An invalid snapshot must not cost this server the data it has.
-  std::optional<machine_loader> judge;
+  std::optional<machine_loader> of_snapshot;
   if (what.last)
-    judge.emplace();
-  if (auto stored = store_->write_snapshot(what.meta, what.offset, *what.bytes, what.last, judge ? &*judge : nullptr))
+    of_snapshot.emplace();
+  if (auto stored =
+          store_->write_snapshot(what.meta, what.offset, *what.bytes, what.last, of_snapshot ? &*of_snapshot : nullptr))
     answer.next_offset = *stored;
   else {
     answer.error = stored.error();
@@ -273,7 +274,7 @@ void checkpointer::store_chunk(const raft::snapshot_write& what) {
     log_reaches_older_ = store_->older_index() == newest_;
     log_is_whole_ = false;
     generations_.kept(now().time_since_epoch());
-    send(node_actors_->fsm, machine_replaced{what.meta, judge->take()});
+    send(node_actors_->fsm, machine_replaced{what.meta, of_snapshot->take()});
   }
   send(node_actors_->raft_peer, std::move(answer));
 }

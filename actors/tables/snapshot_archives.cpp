@@ -70,7 +70,7 @@ std::string snapshot_archives::prove(saving& s, const storage::checkpoint_store:
     parsed = s.parser.finish();
   if (!parsed)
     return parsed.error();
-  if (piece.last && s.sum.compare(s.parser.info()->digest) == state::stored_digest::verdict::different)
+  if (piece.last && s.sum.compare(s.parser.info()->digest) == state::stored_digest::comparison::different)
     return "the digest of its rows differs from that of the checkpoint";
   return {};
 }

@@ -68,7 +68,7 @@ struct channel::state {
     return 1; // no session: certificates are used
   }
 
-  static int judge_certificate(int good, X509_STORE_CTX* store) {
+  static int check_certificate(int good, X509_STORE_CTX* store) {
     auto* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
     auto* self = of(ssl);
     auto* certificate = X509_STORE_CTX_get_current_cert(store);
@@ -159,7 +159,7 @@ struct channel::state {
   }
 
   /// @param returned result of an OpenSSL operation. @returns done if it only waits for the peer
-  status judge(int returned) {
+  status outcome_of(int returned) {
     switch (SSL_get_error(ssl.get(), returned)) {
     case SSL_ERROR_NONE:
     case SSL_ERROR_WANT_READ:
@@ -195,7 +195,7 @@ struct channel::state {
     ERR_clear_error();
     const int r = SSL_do_handshake(ssl.get());
     if (r != 1)
-      return judge(r);
+      return outcome_of(r);
     take_proof();
     return done{};
   }
@@ -214,7 +214,7 @@ channel::channel(credentials_ptr mine, side s) : state_(std::make_unique<state>(
   BIO_set_mem_eof_return(out, -1);
   SSL_set_bio(me.ssl.get(), in, out);
   SSL_set_app_data(me.ssl.get(), state_.get());
-  SSL_set_verify(me.ssl.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, state::judge_certificate);
+  SSL_set_verify(me.ssl.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, state::check_certificate);
   if (s == side::dials) {
     SSL_set_connect_state(me.ssl.get());
     if (me.mine->dials_with_key())
@@ -258,7 +258,7 @@ status channel::feed(std::string_view ciphertext, std::string& plaintext) {
     const int r = SSL_read_ex(me.ssl.get(), plaintext.data() + before, read_step, &got);
     plaintext.resize(before + got);
     if (r != 1)
-      return me.judge(r);
+      return me.outcome_of(r);
   }
 }
 
@@ -271,7 +271,7 @@ status channel::write(std::string_view plaintext) {
   while (!plaintext.empty()) {
     std::size_t taken = 0;
     if (const int r = SSL_write_ex(me.ssl.get(), plaintext.data(), plaintext.size(), &taken); r != 1)
-      return me.judge(r);
+      return me.outcome_of(r);
     plaintext.remove_prefix(taken);
   }
   return done{};

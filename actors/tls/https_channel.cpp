@@ -85,7 +85,7 @@ struct https_channel::state {
 
   static state* of(const SSL* ssl) { return static_cast<state*>(SSL_get_app_data(ssl)); }
 
-  static int judge_certificate(int good, X509_STORE_CTX* store) {
+  static int check_certificate(int good, X509_STORE_CTX* store) {
     auto* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
     auto* self = of(ssl);
     if (good == 0)
@@ -145,7 +145,7 @@ struct https_channel::state {
   }
 
   /// @param returned result of an OpenSSL operation. @returns done if it only waits for the client
-  status judge(int returned) {
+  status outcome_of(int returned) {
     switch (SSL_get_error(ssl.get(), returned)) {
     case SSL_ERROR_NONE:
     case SSL_ERROR_WANT_READ:
@@ -185,7 +185,7 @@ struct https_channel::state {
       wire.remove_prefix(taken);
       if (r == 1) {
         established = true;
-      } else if (auto s = judge(r); !s) {
+      } else if (auto s = outcome_of(r); !s) {
         return s;
       } else if (handshake_bytes > handshake_bytes_max) {
         return fail("client sent more than " + std::to_string(handshake_bytes_max) + " bytes of a handshake");
@@ -206,7 +206,7 @@ struct https_channel::state {
       if (late_messages > late_messages_max)
         return fail("client changes its keys too often");
       if (r != 1)
-        return judge(r);
+        return outcome_of(r);
       if (!said({plaintext.data(), got}))
         return done{};
       if (source.empty() && SSL_has_pending(ssl.get()) == 0)
@@ -227,7 +227,7 @@ https_channel::https_channel(https_credentials_ptr mine) : state_(std::make_uniq
   SSL_set_app_data(me.ssl.get(), &me);
   SSL_set_msg_callback(me.ssl.get(), state::message_passed);
   if (me.mine->verifies_clients())
-    SSL_set_verify(me.ssl.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, state::judge_certificate);
+    SSL_set_verify(me.ssl.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, state::check_certificate);
   SSL_set_accept_state(me.ssl.get());
 }
 
@@ -269,7 +269,7 @@ status https_channel::write(std::string_view plaintext) {
     forget_errors();
     std::size_t taken = 0;
     if (const int r = SSL_write_ex(me.ssl.get(), plaintext.data(), plaintext.size(), &taken); r != 1) {
-      if (auto s = me.judge(r); !s)
+      if (auto s = me.outcome_of(r); !s)
         return s;
       return me.fail("TLS with client failed: nothing can be written");
     }

@@ -202,13 +202,13 @@ protected:
 private:
   // Like send() and recv(), with or without TLS.
   ssize_t put(const char* bytes, size_t size) {
-    return ssl_ == nullptr ? send(fd, bytes, size, MSG_NOSIGNAL) : judged(SSL_write(ssl_, bytes, int(size)));
+    return ssl_ == nullptr ? send(fd, bytes, size, MSG_NOSIGNAL) : classified(SSL_write(ssl_, bytes, int(size)));
   }
   ssize_t get(char* bytes, size_t size) {
     if (ssl_ == nullptr)
       return recv(fd, bytes, size, 0);
     for (;;) {
-      ssize_t n = judged(SSL_read(ssl_, bytes, int(size)));
+      ssize_t n = classified(SSL_read(ssl_, bytes, int(size)));
       if (n >= 0 || errno != EAGAIN)
         return n;
       char sealed[16384];
@@ -219,7 +219,7 @@ private:
       BIO_write(SSL_get_rbio(ssl_), sealed, int(came));
     }
   }
-  ssize_t judged(int n) {
+  ssize_t classified(int n) {
     if (n > 0)
       return n;
     const int why = SSL_get_error(ssl_, n);

@@ -283,8 +283,9 @@ public:
   task<outcome> get(const std::string& key, read_mode mode) override {
     if (mode != read_mode::strong)
       co_return data(co_await ask(zookeeper_op::get_data, jute().str("/" + key).flag(false).s));
-    co_return data(judged(co_await c_.request_both(zookeeper_op::sync, jute().str("/" + key).s, zookeeper_op::get_data,
-                                                   jute().str("/" + key).flag(false).s, o_.timeout_ns)));
+    co_return data(
+        classified(co_await c_.request_both(zookeeper_op::sync, jute().str("/" + key).s, zookeeper_op::get_data,
+                                            jute().str("/" + key).flag(false).s, o_.timeout_ns)));
   }
   task<outcome> list(const std::string&) override { co_return missing("ZooKeeper lists names without their values"); }
   // Creates missing nodes.
@@ -375,9 +376,9 @@ public:
 private:
   task<outcome> ask(int op, std::string body) {
     outcome s = co_await c_.request(op, std::move(body), o_.timeout_ns);
-    co_return judged(s);
+    co_return classified(s);
   }
-  outcome judged(outcome s) {
+  outcome classified(outcome s) {
     if (s != outcome::ok || c_.code == 0)
       return s;
     err = "ZooKeeper's error " + std::to_string(c_.code);
@@ -456,7 +457,7 @@ private:
     }
     if (first != 0) {
       c_.code = first;
-      co_return judged(outcome::ok);
+      co_return classified(outcome::ok);
     }
     co_return !r.bad && done == keys.size() ? outcome::ok : outcome::body;
   }

@@ -28,12 +28,13 @@ int check_data_directory(const options& o, terminal t) {
     json::array parts;
     for (const auto& p : report.parts)
       parts.push_back(json::object{{"Part", p.name}, {"Right", p.right}, {"Found", p.what}});
-    t.out << pretty(json::object{{"Starts", report.starts}, {"Verdict", report.verdict}, {"Parts", std::move(parts)}});
+    t.out << pretty(
+        json::object{{"Starts", report.starts}, {"Verdict", report.conclusion}, {"Parts", std::move(parts)}});
   } else {
     std::vector<std::vector<std::string>> rows = {{"Part", "State", "Found"}};
     for (const auto& p : report.parts)
       rows.push_back({p.name, p.right ? "ok" : "WRONG", p.what});
-    t.out << table(rows) << "\n\n" << report.verdict << "\n";
+    t.out << table(rows) << "\n\n" << report.conclusion << "\n";
   }
   return report.starts ? 0 : 1;
 }

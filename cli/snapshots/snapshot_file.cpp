@@ -54,7 +54,7 @@ result<snapshot_facts> verify_snapshot(const std::string& path) {
   archive::archive_reader reader;
   state_check rows;
   std::string piece(bytes_at_once, '\0'), state;
-  const auto judge = [&] {
+  const auto check = [&] {
     auto wrong = rows.take(state);
     state.clear();
     return wrong;
@@ -64,7 +64,7 @@ result<snapshot_facts> verify_snapshot(const std::string& path) {
     while (!bytes.empty()) {
       if (const auto wrong = reader.take(bytes, state, bytes_at_once))
         return failure{"Error verifying snapshot: " + *wrong};
-      if (const auto wrong = judge(); !wrong.empty())
+      if (const auto wrong = check(); !wrong.empty())
         return failure{"Error verifying snapshot: " + wrong};
     }
   }
@@ -76,7 +76,7 @@ result<snapshot_facts> verify_snapshot(const std::string& path) {
       return failure{"Error verifying snapshot: " + *wrong};
     if (state.empty())
       break;
-    if (const auto wrong = judge(); !wrong.empty())
+    if (const auto wrong = check(); !wrong.empty())
       return failure{"Error verifying snapshot: " + wrong};
   }
   if (const auto wrong = reader.finish())

@@ -38,10 +38,10 @@ void gzip_stream::append(std::string& out, std::string_view bytes, bool last) {
     out.resize(begin + room);
     z.next_out = reinterpret_cast<Bytef*>(out.data() + begin);
     z.avail_out = static_cast<uInt>(room);
-    const auto verdict = deflate(&z, last ? Z_FINISH : Z_NO_FLUSH);
-    INVARIANT(verdict != Z_STREAM_ERROR);
+    const auto returned = deflate(&z, last ? Z_FINISH : Z_NO_FLUSH);
+    INVARIANT(returned != Z_STREAM_ERROR);
     out.resize(begin + room - z.avail_out);
-    if (last ? verdict == Z_STREAM_END : z.avail_in == 0 && z.avail_out != 0)
+    if (last ? returned == Z_STREAM_END : z.avail_in == 0 && z.avail_out != 0)
       return;
   }
 }

@@ -31,7 +31,7 @@ void arrival_shedder::begin_probe(local_time now) {
   since_ = now;
   next_look_ = now + rules_.delay_max;
   waits_ = true;
-  judged_ = false;
+  assessed_ = false;
   came_with_probe_ = 0;
 }
 
@@ -39,19 +39,19 @@ void arrival_shedder::look(local_time now, std::size_t unfinished) {
   if (!waits_ || now <= next_look_ || rules_.delay_max.count() == 0 || came_with_probe_ + unfinished <= rules_.load_min)
     return;
   next_look_ = now + load_shedder::window;
-  judged_ = true;
-  judge(now - since_);
+  assessed_ = true;
+  assess(now - since_);
 }
 
 void arrival_shedder::probe_served(local_time now, std::size_t unfinished) {
-  if (!std::exchange(waits_, false) || judged_ || rules_.delay_max.count() == 0)
+  if (!std::exchange(waits_, false) || assessed_ || rules_.delay_max.count() == 0)
     return;
   // Requests read while the probe waited had waited like it. A few slow requests are no overload.
   const bool many = came_with_probe_ + unfinished > rules_.load_min;
-  judge(many ? now - since_ : std::chrono::nanoseconds{});
+  assess(many ? now - since_ : std::chrono::nanoseconds{});
 }
 
-void arrival_shedder::judge(std::chrono::nanoseconds delay) {
+void arrival_shedder::assess(std::chrono::nanoseconds delay) {
   const bool late = delay > rules_.delay_max;
   late_ = late ? late_ + 1 : 0;
   const bool refused = std::exchange(refused_, false);

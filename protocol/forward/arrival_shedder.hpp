@@ -33,13 +33,13 @@ public:
   double share() const { return share_.value_or(1); }
 
 private:
-  void judge(std::chrono::nanoseconds delay);
+  void assess(std::chrono::nanoseconds delay);
   void divide();
 
   shedding_rules rules_;
   local_time since_{}, next_look_{};
   bool waits_ = false;              ///< a probe
-  bool judged_ = false;             ///< before it was served
+  bool assessed_ = false;           ///< before it was served
   std::size_t came_with_probe_ = 0; ///< while it waited
   // Since a delay was evaluated:
   std::array<std::size_t, 3> came_{}; ///< by class

@@ -41,7 +41,7 @@ outcome grammar::too_deep(const position& at) {
   return outcome::wrong;
 }
 
-std::variant<object, error> grammar::verdict(outcome end, object&& found) {
+std::variant<object, error> grammar::result_of(outcome end, object&& found) {
   if (over_limit_)
     return *std::move(error_);
   if (scanner_.complaint())

@@ -64,7 +64,7 @@ protected:
   outcome too_deep(const position& at);
 
   /// @param end outcome of the outermost object
-  std::variant<object, error> verdict(outcome end, object&& found);
+  std::variant<object, error> result_of(outcome end, object&& found);
 
   token tok_;
   std::optional<error> error_;

@@ -13,7 +13,7 @@ public:
   std::variant<object, error> document() {
     object all;
     const auto end = items(false, all);
-    return verdict(end, std::move(all));
+    return result_of(end, std::move(all));
   }
 
 private:

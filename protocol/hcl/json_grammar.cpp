@@ -21,7 +21,7 @@ public:
     object found;
     if (end == outcome::done)
       found = std::get<object>(std::move(all.is));
-    auto result = verdict(end, std::move(found));
+    auto result = result_of(end, std::move(found));
     if (auto* whole = std::get_if<object>(&result))
       if (auto failed = flatten(*whole, allowed_.label_bytes_max))
         return *std::move(failed);

@@ -62,7 +62,7 @@ bool autopilot_checker::take(std::size_t node, int life, const client_answer& a)
     return false;
   const auto* told = std::get_if<std::string>(&w->reply);
   it->second.answer = w->outcome == wire::call_outcome::done && told != nullptr ? *told : w->text;
-  it->second.right = w->outcome == wire::call_outcome::done && told != nullptr && !judge_health(*told, truth());
+  it->second.right = w->outcome == wire::call_outcome::done && told != nullptr && !check_health(*told, truth());
   return true;
 }
 
@@ -74,7 +74,7 @@ broken autopilot_checker::wrong() {
     if (!found)
       found =
           "n" + std::to_string(node) + ": " +
-          (q.answer ? judge_health(*q.answer, truth()).value_or("the report was wrong when it was sent: " + *q.answer)
+          (q.answer ? check_health(*q.answer, truth()).value_or("the report was wrong when it was sent: " + *q.answer)
                     : "no answer");
     if (q.answer && time_.now() - q.asked >= ask_again_after)
       ask(node);

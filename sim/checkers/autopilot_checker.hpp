@@ -2,7 +2,7 @@
 // Requests /v1/operator/autopilot/health from every server and checks it against the true state.
 
 #include "sim/checkers/kv_model.hpp"
-#include "sim/checkers/models/health_judgement.hpp"
+#include "sim/checkers/models/health_check.hpp"
 #include "sim/world/cluster.hpp"
 
 #include <map>

@@ -96,7 +96,7 @@ struct event {
 };
 
 struct search_result {
-  linearizable verdict = linearizable::yes;
+  linearizable finding = linearizable::yes;
   std::size_t stuck = 0; ///< no: the operation whose end no order could pass
 };
 
@@ -312,8 +312,8 @@ public:
 
   linearizability_report check(std::uint64_t steps_max) {
     const auto found = search(steps(virtual_time::min()), steps_max).run({absent});
-    linearizability_report report{found.verdict, {}, {}};
-    if (found.verdict == linearizable::no)
+    linearizability_report report{found.finding, {}, {}};
+    if (found.finding == linearizable::no)
       report.text = window(found.stuck, steps_max);
     return report;
   }
@@ -396,7 +396,7 @@ private:
     for (std::size_t size = 1; size < ops_.size(); size = size < 16 ? size + 1 : size * 2) {
       const auto from = ops_[ops_.size() - size]->invoked;
       auto some = steps(from);
-      if (search(std::move(some), steps_max / 16 + 1).run(any_start).verdict == linearizable::no) {
+      if (search(std::move(some), steps_max / 16 + 1).run(any_start).finding == linearizable::no) {
         smallest = shown_;
         break;
       }
@@ -431,9 +431,9 @@ linearizability_report check_linearizability(const std::vector<register_op>& his
   for (auto& [key, ops] : by_key) {
     auto report = one_key(std::move(ops)).check(steps_max_per_key);
     report.key = key;
-    if (report.verdict == linearizable::no)
+    if (report.finding == linearizable::no)
       return report;
-    if (report.verdict == linearizable::gave_up && given_up.verdict == linearizable::yes)
+    if (report.finding == linearizable::gave_up && given_up.finding == linearizable::yes)
       given_up = std::move(report);
   }
   return given_up;

@@ -38,7 +38,7 @@ struct register_op {
 enum class linearizable : std::uint8_t { yes, no, gave_up };
 
 struct linearizability_report {
-  linearizable verdict = linearizable::yes;
+  linearizable finding = linearizable::yes;
   std::string key;  ///< the first one that is not linearizable, or where the search gave up
   std::string text; ///< not linearizable: a small window of operations that no register explains
 };

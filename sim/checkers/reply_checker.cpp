@@ -265,15 +265,15 @@ broken reply_checker::ended(const operation& op) {
     return of(op) + " says that " + to_string(op.committed_at_return) + " was committed, but nothing above " +
            to_string(committed()) + " was";
   if (op.read)
-    return op.result == outcome::done ? judge_read(op) : std::nullopt;
+    return op.result == outcome::done ? check_read_reply(op) : std::nullopt;
   if (!op.write) // session_checker checks whether the session lives
-    return judge_renewal(op);
+    return check_renewal(op);
   const auto it = command_of_.find(op.id);
   PRECONDITION(it != command_of_.end());
   auto& same = *it->second;
   switch (op.result) {
   case outcome::done:
-    return op.index.is_zero() ? judge_without_entry(op, same) : judge_write(op, same);
+    return op.index.is_zero() ? check_without_entry(op, same) : check_write_reply(op, same);
   case outcome::refused:
     --same.may_commit;
     if (auto b = count(same))
@@ -284,7 +284,7 @@ broken reply_checker::ended(const operation& op) {
   }
 }
 
-broken reply_checker::judge_write(const operation& op, same_command& same) {
+broken reply_checker::check_write_reply(const operation& op, same_command& same) {
   if (op.index > committed())
     return of(op) + " was done at entry " + to_string(op.index) + ", but nothing above " + to_string(committed()) +
            " is committed";
@@ -303,12 +303,12 @@ broken reply_checker::judge_write(const operation& op, same_command& same) {
     return of(op) + " was done at entry " + to_string(op.index) + ", although entry " +
            to_string(op.known_at_invocation) + " was known before it began";
   if (entry.reply && waited(op, *entry.reply))
-    return judge_wait(op);
+    return check_wait(op);
   if (entry.reply && !fits(op.reply, *entry.reply))
     return of(op) + " at entry " + to_string(op.index) + " was answered " + described(op.reply) +
            ", expected: " + described(*entry.reply);
   if (entry.reply)
-    if (auto b = judge_note(op, *entry.reply))
+    if (auto b = check_note(op, *entry.reply))
       return b;
   if (op.write->by && model_.refuses(*op.write, op.known_at_invocation).has_value() !=
                           model_.refuses(*op.write, op.index.prev()).has_value())
@@ -324,7 +324,7 @@ bool reply_checker::waited(const operation& op, const state::reply& right) {
 }
 
 /// docs/reference/claims.md, rules 23 and 39: the response was true at the request or later, on any server.
-broken reply_checker::judge_wait(const operation& op) {
+broken reply_checker::check_wait(const operation& op) {
   const auto* acquire = std::get_if<state::kv_acquire>(&*op.write);
   const auto* ask = std::get_if<state::claim_ask>(&*op.write);
   if (acquire == nullptr && ask == nullptr)
@@ -357,7 +357,7 @@ broken reply_checker::judge_wait(const operation& op) {
 }
 
 /// Checks the note of a lock; session_checker checks the number of a fencing token.
-broken reply_checker::judge_note(const operation& op, const state::reply& right) const {
+broken reply_checker::check_note(const operation& op, const state::reply& right) const {
   const auto* w = std::get_if<state::kv_write>(&*op.write);
   const auto* acquire = std::get_if<state::kv_acquire>(&*op.write);
   if ((w == nullptr || (w->op.verb != kv_verb::lock && w->op.verb != kv_verb::unlock)) && acquire == nullptr)
@@ -376,13 +376,13 @@ broken reply_checker::judge_note(const operation& op, const state::reply& right)
 }
 
 /// What may be rejected before it is replicated: docs/contract/04, section 3.1; 05, section 2.
-broken reply_checker::judge_without_entry(const operation& op, same_command& same) const {
+broken reply_checker::check_without_entry(const operation& op, same_command& same) const {
   --same.may_commit;
   if (auto b = count(same))
     return of(op) + " was answered without an entry, but " + *b;
   const auto* no = std::get_if<state::refusal>(&op.reply);
   if ((no != nullptr && is_about_permissions(no->text)) || !denied_in(op.reply).empty())
-    return judge_early_refusal(op);
+    return check_early_refusal(op);
   const auto wrong = [&](const std::string& right) {
     return of(op) + " was answered " + described(op.reply) + " without an entry, expected: " + right;
   };
@@ -431,7 +431,7 @@ broken reply_checker::judge_without_entry(const operation& op, same_command& sam
 }
 
 /// Without an entry only a leader with its lease denies permission, by its state then or later.
-broken reply_checker::judge_early_refusal(const operation& op) const {
+broken reply_checker::check_early_refusal(const operation& op) const {
   const auto* no = std::get_if<state::refusal>(&op.reply);
   const auto& who = op.write->by;
   const auto so = [&](log_index s) {
@@ -451,7 +451,7 @@ broken reply_checker::judge_early_refusal(const operation& op) const {
 }
 
 /// The permission is checked by a default read, whatever default_consistency says.
-broken reply_checker::judge_renewal(const operation& op) const {
+broken reply_checker::check_renewal(const operation& op) const {
   const auto& who = op.renewal->by;
   const bool refused = op.result == outcome::refused && is_about_permissions(op.text);
   if (!who || (op.result != outcome::done && !refused))
@@ -508,7 +508,7 @@ bool reply_checker::lease_in_doubt(const operation& op) const {
          (rules_.clocks != nullptr && rules_.clocks->lease_in_doubt_between(op.invoked, op.returned));
 }
 
-broken reply_checker::judge_read(const operation& op) {
+broken reply_checker::check_read_reply(const operation& op) {
   if (!op.answer)
     return of(op) + " is done without an answer";
   if (op.answer->index.is_zero() && !std::holds_alternative<state::refusal>(op.answer->data))

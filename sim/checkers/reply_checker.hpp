@@ -66,14 +66,14 @@ private:
   bool like_stale(const operation& op) const;
   bool lease_in_doubt(const operation& op) const;
   broken count(const same_command& c) const;
-  broken judge_write(const operation& op, same_command& same);
+  broken check_write_reply(const operation& op, same_command& same);
   static bool waited(const operation& op, const state::reply& right);
-  broken judge_wait(const operation& op);
-  broken judge_note(const operation& op, const state::reply& right) const;
-  broken judge_without_entry(const operation& op, same_command& same) const;
-  broken judge_early_refusal(const operation& op) const;
-  broken judge_renewal(const operation& op) const;
-  broken judge_read(const operation& op);
+  broken check_wait(const operation& op);
+  broken check_note(const operation& op, const state::reply& right) const;
+  broken check_without_entry(const operation& op, same_command& same) const;
+  broken check_early_refusal(const operation& op) const;
+  broken check_renewal(const operation& op) const;
+  broken check_read_reply(const operation& op);
   bool explained_at(const state::query& q, const state::query_result& a, log_index s) const;
   std::optional<log_index> lowest_explanation(const state::query& q, const state::query_result& a, log_index from,
                                               log_index to) const;

@@ -170,7 +170,7 @@ void session_checker::begun(const operation& op) {
 
 broken session_checker::ended(const operation& op) {
   if (op.renewal)
-    return judge_renewal(op);
+    return check_renewal(op);
   if (op.result != outcome::done || !op.write)
     return std::nullopt;
   const auto* create = std::get_if<state::session_create>(&*op.write);
@@ -186,11 +186,11 @@ broken session_checker::ended(const operation& op) {
   const auto* w = std::get_if<state::kv_write>(&*op.write);
   const auto* flag = std::get_if<bool>(&op.reply);
   if (w != nullptr && w->op.verb == state::kv_verb::lock && flag != nullptr && *flag)
-    return judge_fence(op, w->op, op.reply.note.fence);
+    return check_fence(op, w->op, op.reply.note.fence);
   return std::nullopt;
 }
 
-broken session_checker::judge_renewal(const operation& op) {
+broken session_checker::check_renewal(const operation& op) {
   const auto& id = op.renewal->session;
   auto& l = lives_[id];
   if (op.result != outcome::done)
@@ -225,7 +225,7 @@ bool session_checker::is_about_to_end(const operation& op, const life& l) const 
   return op.returned >= std::max(l.sure, l.born) + least;
 }
 
-broken session_checker::judge_fence(const operation& op, const state::kv_op& asked, std::uint64_t fence) {
+broken session_checker::check_fence(const operation& op, const state::kv_op& asked, std::uint64_t fence) {
   const auto grant = model_.granted_at(asked.key, op.index);
   if (grant.is_zero() || model_.doubtful(asked.key, op.index))
     return std::nullopt;

@@ -64,9 +64,9 @@ private:
     std::map<std::uint64_t, virtual_time> unanswered; ///< renewals by operation: they may be carried out until then
   };
 
-  broken judge_renewal(const operation& op);
+  broken check_renewal(const operation& op);
   bool is_about_to_end(const operation& op, const life& l) const;
-  broken judge_fence(const operation& op, const state::kv_op& asked, std::uint64_t fence);
+  broken check_fence(const operation& op, const state::kv_op& asked, std::uint64_t fence);
   broken too_soon(const std::string& id, const life& l, virtual_time asked);
   broken too_late(const raft::entry& e, virtual_time made);
   virtual_time stood_since(virtual_time from) const {

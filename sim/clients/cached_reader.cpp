@@ -111,7 +111,7 @@ bool cached_reader::on_bytes(connection_id connection, std::string_view bytes, b
       trace_.line(time_.now(), nodes_.size() + i,
                   "answered " + std::to_string(answer->status) +
                       " from the cache: " + (answer->header("X-Cache") ? *answer->header("X-Cache") : "-"));
-    if (auto wrong = judge(i, *answer); wrong && !complaint_)
+    if (auto wrong = check(i, *answer); wrong && !complaint_)
       complaint_ =
           "agent " + std::to_string(i) + " answered a read with ?cached of " + in_seconds(c.asked) + ": " + *wrong;
     const auto* how = answer->header("X-Cache");
@@ -127,7 +127,7 @@ bool cached_reader::on_bytes(connection_id connection, std::string_view bytes, b
 
 // ---- rules
 
-broken cached_reader::judge(std::size_t agent, const http_answer& a) const {
+broken cached_reader::check(std::size_t agent, const http_answer& a) const {
   const auto& c = clients_[agent];
   if (a.status == 500)
     return std::nullopt; // no server, or no leader
@@ -139,10 +139,10 @@ broken cached_reader::judge(std::size_t agent, const http_answer& a) const {
     return std::string("from the cache, and no Age");
   if (hit)
     PROBE("agents: answered from the cache");
-  return c.about == subject::datacenters ? judge_datacenters(c, hit) : judge_services(c, a);
+  return c.about == subject::datacenters ? check_datacenters(c, hit) : check_services(c, a);
 }
 
-broken cached_reader::judge_datacenters(const client& c, bool hit) const {
+broken cached_reader::check_datacenters(const client& c, bool hit) const {
   if (!hit || !c.sure)
     return std::nullopt;
   if (!c.fetched)
@@ -152,7 +152,7 @@ broken cached_reader::judge_datacenters(const client& c, bool hit) const {
   return std::nullopt;
 }
 
-broken cached_reader::judge_services(const client& c, const http_answer& a) const {
+broken cached_reader::check_services(const client& c, const http_answer& a) const {
   if (c.asked - quiet_since_ < asks_again)
     return std::nullopt;
   const auto known = c.services.since(c.asked - refreshed_within_);

@@ -52,9 +52,9 @@ private:
   void look_at_servers(std::size_t agent);
   void ask(std::size_t agent, const std::string& path);
   void give_up(std::size_t agent);
-  broken judge(std::size_t agent, const http_answer& a) const;
-  broken judge_datacenters(const client& c, bool hit) const;
-  broken judge_services(const client& c, const http_answer& a) const;
+  broken check(std::size_t agent, const http_answer& a) const;
+  broken check_datacenters(const client& c, bool hit) const;
+  broken check_services(const client& c, const http_answer& a) const;
 
   schedule& time_;
   tape& tape_;

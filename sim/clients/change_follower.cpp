@@ -25,7 +25,7 @@ change_followers::change_followers(schedule& time, tape& choices, event_trace& t
       histories_(nodes, keys, clocks_leap) {
   for (std::size_t i = 0; i < count; ++i)
     followers_.push_back(
-        {change_judge(keys, followed[i % std::size(followed)], [this, i](log_index index, auto history) {
+        {change_checker(keys, followed[i % std::size(followed)], [this, i](log_index index, auto history) {
           return histories_.named(followers_[i].node, index, history, time_.now());
         })});
 }
@@ -78,7 +78,7 @@ void change_followers::stay_at(std::vector<std::size_t> nodes) {
 /// here.
 bool change_followers::choose_cursor(follower& f) {
   constexpr std::uint64_t far_above = 1'000'000;
-  const auto& own = f.judge.last_id();
+  const auto& own = f.checker.last_id();
   const auto at = own.find('@');
   f.given = own;
   const bool of_nothing = own.empty() || own.starts_with('0'); // an interrupted snapshot, or one of index 0
@@ -108,7 +108,7 @@ void change_followers::connect(std::size_t i, std::size_t node, std::uint64_t by
   f.node = node;
   f.bytes_left = bytes_left;
   f.stream = {};
-  f.judge.opened(choose_cursor(f));
+  f.checker.opened(choose_cursor(f));
   std::string request = std::string("GET /v1/kv/") + followed[i % std::size(followed)] + "?recurse&changes&snapshot" +
                         (connections_ % 3 == 0 ? "&stale" : "") +
                         " HTTP/1.1\r\nHost: 127.0.0.1:8500\r\nAccept: text/event-stream\r\n";
@@ -144,10 +144,10 @@ bool change_followers::on_bytes(connection_id c, std::string_view bytes, bool la
       trace_.line(time_.now(), f.node,
                   "follower " + std::to_string(found - followers_.begin()) + " is told " + e.id + ' ' + e.kind + ' ' +
                       e.data.substr(0, 60));
-    const auto had = std::string_view(f.judge.last_id()).substr(0, f.judge.last_id().find('@'));
-    auto wrong = e.kind == "reset" && !f.judge.waits_for_reset() ? floors_.reset(f.node, had) : std::nullopt;
+    const auto had = std::string_view(f.checker.last_id()).substr(0, f.checker.last_id().find('@'));
+    auto wrong = e.kind == "reset" && !f.checker.waits_for_reset() ? floors_.reset(f.node, had) : std::nullopt;
     if (!wrong)
-      wrong = f.judge.told(e);
+      wrong = f.checker.told(e);
     if (wrong && !complaint_)
       complaint_ = "follower " + std::to_string(found - followers_.begin()) + " at node " + std::to_string(f.node) +
                    ": " + *wrong;
@@ -162,9 +162,9 @@ bool change_followers::on_bytes(connection_id c, std::string_view bytes, bool la
 
 std::string change_followers::lacking(log_index i) const {
   for (std::size_t n = 0; n < followers_.size(); ++n)
-    if (const auto& f = followers_[n]; f.judge.sent_up_to() < i)
-      return "follower " + std::to_string(n) + " has been sent what there is up to " + to_string(f.judge.sent_up_to()) +
-             ", and not up to " + to_string(i) + "; " +
+    if (const auto& f = followers_[n]; f.checker.sent_up_to() < i)
+      return "follower " + std::to_string(n) + " has been sent what there is up to " +
+             to_string(f.checker.sent_up_to()) + ", and not up to " + to_string(i) + "; " +
              (f.connection == 0 ? "it has no stream" : "its stream is of node " + std::to_string(f.node));
   return {};
 }

@@ -2,7 +2,7 @@
 // Clients that follow change streams. Faults and the clients break these, and they resume anywhere.
 
 #include "sim/chance/tape.hpp"
-#include "sim/checkers/changes/change_judge.hpp"
+#include "sim/checkers/changes/change_checker.hpp"
 #include "sim/checkers/changes/floor_checker.hpp"
 #include "sim/checkers/changes/history_checker.hpp"
 #include "sim/record/event_reader.hpp"
@@ -36,7 +36,7 @@ public:
 
 private:
   struct follower {
-    change_judge judge;
+    change_checker checker;
     connection_id connection = 0; ///< zero: none
     std::size_t node = 0;
     std::uint64_t bytes_left = 0; ///< it disconnects after that many bytes; zero: it does not

@@ -184,7 +184,7 @@ result<storage::checkpoint_store::chunk> simulated_checkpoints::read_snapshot(lo
 
 result<std::uint64_t> simulated_checkpoints::write_snapshot(const raft::snapshot_meta& meta, std::uint64_t offset,
                                                             std::string_view bytes, bool last,
-                                                            storage::snapshot_judge* judge) {
+                                                            storage::snapshot_validator* validator) {
   if (auto f = before_change("write an incoming snapshot")) {
     incoming_refused_ = true;
     return *f;
@@ -193,7 +193,7 @@ result<std::uint64_t> simulated_checkpoints::write_snapshot(const raft::snapshot
     incoming_refused_ = false;
   if (incoming_refused_)
     return failure{"no snapshot has been started"};
-  auto stored = open()->write_snapshot(meta, offset, on_its_way(std::string(bytes)), last, judge);
+  auto stored = open()->write_snapshot(meta, offset, on_its_way(std::string(bytes)), last, validator);
   if (stored)
     ++chunks_written_;
   if (stored && last)

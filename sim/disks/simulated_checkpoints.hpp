@@ -35,7 +35,7 @@ public:
   result<chunk> read_snapshot(log_index index, std::uint64_t offset, std::size_t bytes_max) override;
   using checkpoint_store::write_snapshot;
   result<std::uint64_t> write_snapshot(const raft::snapshot_meta& meta, std::uint64_t offset, std::string_view bytes,
-                                       bool last, storage::snapshot_judge* judge) override;
+                                       bool last, storage::snapshot_validator* validator) override;
 
   /// The process or machine ends: frozen and half-written snapshots are gone, planned faults off.
   void crash();

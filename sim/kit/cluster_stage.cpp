@@ -134,7 +134,7 @@ public:
       }
     }
     fine();
-    if (report_.outcome != verdict::passed)
+    if (report_.outcome != run_outcome::passed)
       story_.line(time_.now(), nobody, "BROKEN: " + report_.checker + ": " + report_.what);
     report_.trace_hash = story_.hash() ^ node_actors_.hash() * 3;
     report_.events = node_actors_.events();
@@ -177,24 +177,24 @@ private:
     return std::to_string(swarm_.nodes) + " servers; " + faults.substr(0, faults.find(';'));
   }
 
-  void fail(verdict v, std::string checker, std::string what) {
+  void fail(run_outcome v, std::string checker, std::string what) {
     report_.outcome = v;
     report_.checker = std::move(checker);
     report_.what = std::move(what);
   }
 
   bool fine() {
-    if (report_.outcome != verdict::passed)
+    if (report_.outcome != run_outcome::passed)
       return false;
     if (!broken_check::text().empty())
-      fail(verdict::safety, "invariants", broken_check::text());
+      fail(run_outcome::safety, "invariants", broken_check::text());
     else if (nemesis_.complaint())
-      fail(verdict::safety, "disks", *nemesis_.complaint());
+      fail(run_outcome::safety, "disks", *nemesis_.complaint());
     else if (auto broken = plan_.look())
-      fail(verdict::safety, std::move(broken->checker), std::move(broken->text));
+      fail(run_outcome::safety, std::move(broken->checker), std::move(broken->text));
     else if (auto storm = storm_.look(time_.now(), node_actors_.events()))
-      fail(verdict::liveness, "storm", *storm);
-    return report_.outcome == verdict::passed;
+      fail(run_outcome::liveness, "storm", *storm);
+    return report_.outcome == run_outcome::passed;
   }
 
   void look_at_sessions() {
@@ -233,10 +233,10 @@ private:
       report_.waited_ms[owed->text] += static_cast<std::uint64_t>(owed_every.count());
       owed = plan_.owed();
     }
-    if (report_.outcome != verdict::passed)
+    if (report_.outcome != run_outcome::passed)
       return;
     if (owed)
-      fail(verdict::liveness, std::move(owed->checker), std::move(owed->text));
+      fail(run_outcome::liveness, std::move(owed->checker), std::move(owed->text));
     report_.heal_to_convergence = std::chrono::duration_cast<milliseconds>(time_.now() - healed_at);
   }
 
@@ -267,7 +267,7 @@ run_report run_scenario(tape& choices, const run_options& options, const belay_g
   belay::log::configure(quiet);
   run_report report;
   report.seed = choices.seed();
-  report.outcome = verdict::safety;
+  report.outcome = run_outcome::safety;
   report.checker = "scenario";
   report.what = "it has not called run()";
   scenario.body([&](const belay_ground::plan& wanted, const belay_ground::outcome_counts& counts) {

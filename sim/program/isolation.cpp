@@ -141,12 +141,12 @@ run_report run_guarded(const run_function& run, tape& choices, const run_options
     r = run(choices, options);
   } catch (const std::exception& e) {
     r = {};
-    r.outcome = verdict::safety;
+    r.outcome = run_outcome::safety;
     r.checker = "exception";
     r.what = e.what();
   } catch (...) {
     r = {};
-    r.outcome = verdict::safety;
+    r.outcome = run_outcome::safety;
     r.checker = "exception";
     r.what = "of an unknown type";
   }
@@ -165,10 +165,10 @@ run_report run_twice(const run_function& run, tape& choices, const run_options& 
            " events";
   };
   const auto text = "first run: " + words(first) + "; its repetition: " + words(second);
-  if (first.outcome == verdict::safety) {
+  if (first.outcome == run_outcome::safety) {
     first.what += " (and not deterministic: " + text + ")";
   } else {
-    first.outcome = verdict::nondeterminism;
+    first.outcome = run_outcome::nondeterminism;
     first.checker = "repetition";
     first.what = text;
   }
@@ -280,7 +280,7 @@ void become_child_of(int parent_pid) {
 run_report report_of_death(std::uint64_t seed, int wait_status, const std::string& stderr_tail) {
   run_report r;
   r.seed = seed;
-  r.outcome = verdict::safety;
+  r.outcome = run_outcome::safety;
   if (WIFSIGNALED(wait_status)) {
     r.checker = name_of_signal(WTERMSIG(wait_status));
     r.what = "the run's process died";
@@ -296,7 +296,7 @@ run_report report_of_death(std::uint64_t seed, int wait_status, const std::strin
 run_report report_of_timeout(std::uint64_t seed, std::chrono::seconds limit) {
   run_report r;
   r.seed = seed;
-  r.outcome = verdict::liveness;
+  r.outcome = run_outcome::liveness;
   r.checker = "wall clock";
   r.what = "not over after " + std::to_string(limit.count()) + " seconds of real time";
   return r;

@@ -187,7 +187,7 @@ private:
     const bool died = !ran->stderr_tail.empty() && r.what.ends_with(ran->stderr_tail);
     if (!ran->stderr_tail.empty() && !died)
       parts_.err << ran->stderr_tail << '\n';
-    if (r.outcome != verdict::passed || !line_.quiet)
+    if (r.outcome != run_outcome::passed || !line_.quiet)
       parts_.err << told(r, again) << std::flush;
     if (auto ok = save_report(f, again); !ok)
       return complain(ok.error(), exit_files);
@@ -197,7 +197,7 @@ private:
       return complain("the run ended without reporting its tape: nothing saved", exit_code_of(f));
     t.items = ran->taken;
     t.expect = name_of(r.outcome);
-    if (r.outcome != verdict::passed)
+    if (r.outcome != run_outcome::passed)
       t.story += r.checker + ": " + r.what + "\n";
     if (auto ok = write_file(line_.save_file, to_text(t)); !ok)
       return complain(ok.error(), exit_files);
@@ -239,7 +239,7 @@ private:
     o.stop = parts_.stop;
     o.on_tick = [&](const figures& f) { display.show(progress_line(f, total, f.wall)); };
     o.on_report = [&](const run_report& r) {
-      if (r.outcome == verdict::passed)
+      if (r.outcome == run_outcome::passed)
         return;
       display.clear();
       parts_.err << told(r, again) << std::flush;
@@ -274,7 +274,7 @@ private:
       auto ran = run_isolated(*how, tape(t.seed));
       if (!ran)
         return complain(ran.error(), exit_files);
-      if (ran->report.outcome == verdict::passed)
+      if (ran->report.outcome == run_outcome::passed)
         return complain("seed " + std::to_string(t.seed) + " passed: nothing to shrink", exit_usage);
       if (!ran->taken_known)
         return complain("the run ended without reporting its tape: nothing to shrink", exit_files);
@@ -350,7 +350,7 @@ private:
       if (!ran)
         return complain(ran.error(), exit_files);
       const auto& r = ran->report;
-      const auto expected = t->expect.empty() ? std::string(name_of(verdict::passed)) : t->expect;
+      const auto expected = t->expect.empty() ? std::string(name_of(run_outcome::passed)) : t->expect;
       if (expected == name_of(r.outcome)) {
         if (!line_.quiet)
           parts_.err << "ok      " << path << "\n";
@@ -359,7 +359,7 @@ private:
       ++wrong;
       // A mutant that is no longer found is as bad as a bug.
       f.add(r);
-      ++f.verdicts[r.outcome == verdict::passed ? verdict::safety : r.outcome];
+      ++f.outcomes[r.outcome == run_outcome::passed ? run_outcome::safety : r.outcome];
       parts_.err << "FAILED  " << path << ": expected " << expected << ", " << told(r, recipe_of_file(path));
     }
     if (!line_.quiet || wrong != 0)

@@ -24,7 +24,7 @@ public:
     const auto first = run_(items);
     best_.runs = 1;
     best_.report = first.report;
-    best_.reproduced = first.report.outcome != verdict::passed;
+    best_.reproduced = first.report.outcome != run_outcome::passed;
     if (!best_.reproduced)
       return best_;
     accept(first);

@@ -281,7 +281,7 @@ private:
 
   void take_report(const run_report& r) {
     found_.add(r);
-    if (options_.until_failure && r.outcome != verdict::passed)
+    if (options_.until_failure && r.outcome != run_outcome::passed)
       limit_ = std::min(limit_, r.seed);
     if (options_.on_report)
       options_.on_report(r);
@@ -295,7 +295,7 @@ private:
   static run_report report_of_nonsense(std::uint64_t seed) {
     run_report r;
     r.seed = seed;
-    r.outcome = verdict::safety;
+    r.outcome = run_outcome::safety;
     r.checker = "worker";
     r.what = "the run's process sent an invalid report";
     return r;

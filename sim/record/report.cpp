@@ -16,7 +16,8 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr std::array all_verdicts = {verdict::passed, verdict::safety, verdict::liveness, verdict::nondeterminism};
+constexpr std::array all_outcomes = {run_outcome::passed, run_outcome::safety, run_outcome::liveness,
+                                     run_outcome::nondeterminism};
 
 std::string fixed(double value, int digits) {
   char text[64];
@@ -134,15 +135,15 @@ void indent(const json::value& v, const std::string& margin, std::string& out) {
 
 } // namespace
 
-int exit_code_of(verdict v) {
+int exit_code_of(run_outcome v) {
   switch (v) {
-  case verdict::passed:
+  case run_outcome::passed:
     return exit_passed;
-  case verdict::safety:
+  case run_outcome::safety:
     return exit_safety;
-  case verdict::liveness:
+  case run_outcome::liveness:
     return exit_liveness;
-  case verdict::nondeterminism:
+  case run_outcome::nondeterminism:
     return exit_nondeterminism;
   }
   return exit_safety;
@@ -176,7 +177,7 @@ histogram_50ms spread::buckets() const {
 
 void figures::add(const run_report& r) {
   ++runs;
-  ++verdicts[r.outcome];
+  ++outcomes[r.outcome];
   virtual_seconds += r.duration;
   events += r.events;
   choices += r.choices;
@@ -188,7 +189,7 @@ void figures::add(const run_report& r) {
   wrongly_released_locks += r.wrongly_released_locks;
   for (const auto& [name, count] : r.faults)
     faults[name] += count;
-  if (r.outcome == verdict::passed) {
+  if (r.outcome == run_outcome::passed) {
     heal_to_convergence.add(r.heal_to_convergence);
     last_fault_to_convergence.add(r.last_fault_to_convergence);
     longest_write_gap.add(r.longest_write_gap);
@@ -205,17 +206,17 @@ void figures::add_probes(const std::map<std::string, std::uint64_t>& reached) {
     probes[name] += count;
 }
 
-std::uint64_t figures::of(verdict v) const {
-  const auto it = verdicts.find(v);
-  return it == verdicts.end() ? 0 : it->second;
+std::uint64_t figures::of(run_outcome v) const {
+  const auto it = outcomes.find(v);
+  return it == outcomes.end() ? 0 : it->second;
 }
 
 int exit_code_of(const figures& f) {
-  if (f.of(verdict::safety) > 0 || !f.missing_probes.empty())
+  if (f.of(run_outcome::safety) > 0 || !f.missing_probes.empty())
     return exit_safety;
-  if (f.of(verdict::nondeterminism) > 0)
+  if (f.of(run_outcome::nondeterminism) > 0)
     return exit_nondeterminism;
-  if (f.of(verdict::liveness) > 0)
+  if (f.of(run_outcome::liveness) > 0)
     return exit_liveness;
   return f.interrupted ? exit_interrupted : exit_passed;
 }
@@ -229,7 +230,7 @@ std::string recipe::command(const run_report& failed) const {
     out += " --mutant " + quoted(mutant);
   if (virtual_seconds != 0)
     out += " --virtual-seconds " + std::to_string(virtual_seconds);
-  if (failed.outcome == verdict::nondeterminism)
+  if (failed.outcome == run_outcome::nondeterminism)
     out += " --twice";
   return out + " --trace";
 }
@@ -257,7 +258,7 @@ std::set<std::string> missing(const std::set<std::string>& required,
 
 std::string told(const run_report& r, const recipe& how) {
   auto out = "seed " + std::to_string(r.seed) + ": " + name_of(r.outcome);
-  if (r.outcome == verdict::passed)
+  if (r.outcome == run_outcome::passed)
     return out + " (" + std::to_string(r.events) + " events, " + std::to_string(r.operations) + " operations, " +
            fixed(std::chrono::duration<double>(r.duration).count(), 1) + " virtual seconds, converged " +
            std::to_string(r.heal_to_convergence.count()) + " ms after the faults, trace " + to_hex(r.trace_hash) +
@@ -268,9 +269,9 @@ std::string told(const run_report& r, const recipe& how) {
 std::string told(const figures& f, const recipe& how) {
   std::ostringstream out;
   const auto wall = f.wall.count();
-  out << f.runs << " runs in " << fixed(wall, 1) << " s: " << f.of(verdict::passed) << " passed";
-  for (const auto v : all_verdicts)
-    if (v != verdict::passed && f.of(v) > 0)
+  out << f.runs << " runs in " << fixed(wall, 1) << " s: " << f.of(run_outcome::passed) << " passed";
+  for (const auto v : all_outcomes)
+    if (v != run_outcome::passed && f.of(v) > 0)
       out << ", " << f.of(v) << " " << name_of(v);
   out << (f.interrupted ? " (interrupted)\n" : "\n");
   out << "virtual time           " << fixed(f.virtual_seconds.count() / 3600, 2) << " h, "
@@ -296,7 +297,7 @@ std::string told(const figures& f, const recipe& how) {
 std::string progress_line(const figures& f, std::uint64_t total, std::chrono::duration<double> wall) {
   const auto rate = per(static_cast<double>(f.runs), wall.count());
   auto out = std::to_string(f.runs) + "/" + std::to_string(total) + "  " +
-             std::to_string(f.runs - f.of(verdict::passed)) + " failed  " + fixed(rate * 60, 0) + " seeds/min";
+             std::to_string(f.runs - f.of(run_outcome::passed)) + " failed  " + fixed(rate * 60, 0) + " seeds/min";
   if (rate > 0 && total >= f.runs) {
     const auto left = static_cast<std::uint64_t>(std::ceil(static_cast<double>(total - f.runs) / rate));
     const auto seconds = std::to_string(left % 60);
@@ -313,9 +314,9 @@ json::object to_json(const figures& f, const recipe& how, const std::string& com
   o["mutant"] = how.mutant;
   o["interrupted"] = f.interrupted;
   o["runs"] = f.runs;
-  auto& verdicts = o["verdicts"].emplace_object();
-  for (const auto v : all_verdicts)
-    verdicts[name_of(v)] = f.of(v);
+  auto& outcomes = o["verdicts"].emplace_object();
+  for (const auto v : all_outcomes)
+    outcomes[name_of(v)] = f.of(v);
   o["wall_seconds"] = f.wall.count();
   o["virtual_hours"] = f.virtual_seconds.count() / 3600;
   o["events"] = f.events;
@@ -402,8 +403,8 @@ result<run_report> report_from_json(const json::value& v) {
   run_report r;
   const auto outcome = text("outcome");
   const auto named =
-      std::find_if(all_verdicts.begin(), all_verdicts.end(), [&](verdict x) { return outcome == name_of(x); });
-  if (named == all_verdicts.end())
+      std::find_if(all_outcomes.begin(), all_outcomes.end(), [&](run_outcome x) { return outcome == name_of(x); });
+  if (named == all_outcomes.end())
     return failure{"no verdict: " + outcome};
   r.outcome = *named;
   r.seed = member("seed");

@@ -47,7 +47,7 @@ enum exit_code : int {
   exit_files = 74,
   exit_interrupted = 130,
 };
-int exit_code_of(verdict v);
+int exit_code_of(run_outcome v);
 
 /// A distribution of durations: how many runs took how many milliseconds.
 class spread {
@@ -76,7 +76,7 @@ struct slow_run {
 
 struct figures {
   std::uint64_t runs = 0;
-  std::map<verdict, std::uint64_t> verdicts;
+  std::map<run_outcome, std::uint64_t> outcomes;
   std::chrono::duration<double> wall{0};
   std::chrono::duration<double> virtual_seconds{0};
   std::uint64_t events = 0, choices = 0;
@@ -91,7 +91,7 @@ struct figures {
 
   void add(const run_report& r);
   void add_probes(const std::map<std::string, std::uint64_t>& reached);
-  std::uint64_t of(verdict v) const;
+  std::uint64_t of(run_outcome v) const;
 };
 
 /// Safety takes precedence, then a missing probe, nondeterminism, liveness, interruption.

@@ -256,10 +256,10 @@ peer_doors::admission peer_doors::let_in(std::size_t dialler, std::size_t accept
   const auto& a = servers_[accepter];
   PRECONDITION(d.store != nullptr && a.store != nullptr);
   const auto his = seconds_at(dialler), own = seconds_at(accepter);
-  auto said = judged("n" + std::to_string(dialler) + " at n" + std::to_string(accepter),
-                     identify({d.store->now(), his}, {a.store->now(), own}, hello),
-                     expect_admission(d.in_force, his, a.in_force, own,
-                                      hello.client_agent ? dials_as::client_agent : dials_as::server));
+  auto said = checked("n" + std::to_string(dialler) + " at n" + std::to_string(accepter),
+                      identify({d.store->now(), his}, {a.store->now(), own}, hello),
+                      expect_admission(d.in_force, his, a.in_force, own,
+                                       hello.client_agent ? dials_as::client_agent : dials_as::server));
   if (said.in) {
     if (said.encrypted)
       PROBE("doors: a server is let in by credentials");
@@ -285,8 +285,8 @@ peer_doors::admission peer_doors::admit_unverified_peer(const credential_facts& 
   INVARIANT(loaded.ok());
   const auto now = seconds_at(accepter);
   auto said =
-      judged("a stranger at n" + std::to_string(accepter), identify({*loaded, now}, {a.store->now(), now}, hello),
-             expect_admission(his, now, a.in_force, now));
+      checked("a stranger at n" + std::to_string(accepter), identify({*loaded, now}, {a.store->now(), now}, hello),
+              expect_admission(his, now, a.in_force, now));
   if (said.in)
     PROBE("doors: a stranger is let in, as he should be");
   else
@@ -309,7 +309,7 @@ tls::credentials_ptr peer_doors::demanded_by(std::size_t server) {
 }
 
 /// An agent takes its credentials shortly before it dials. Both sides read their clocks around it.
-void peer_doors::judge(const agent_connections::admission& real) {
+void peer_doors::check(const agent_connections::admission& real) {
   constexpr std::chrono::seconds before{30};
   auto& d = servers_[real.agent];
   const auto& a = servers_[real.server];
@@ -330,7 +330,7 @@ void peer_doors::judge(const agent_connections::admission& real) {
         }
   const auto who = "n" + std::to_string(real.agent) + ", a client agent, at n" + std::to_string(real.server);
   if (!right && other)
-    judged(who, {real.in, real.encrypted, real.why}, *other);
+    checked(who, {real.in, real.encrypted, real.why}, *other);
   if (real.in) {
     if (real.encrypted)
       PROBE("doors: a client agent is let in by credentials");
@@ -348,7 +348,7 @@ void peer_doors::judge(const agent_connections::admission& real) {
              who + " is refused, although credentials are only changed in the order of the documentation: " + real.why);
 }
 
-peer_doors::admission peer_doors::judged(const std::string& who, admission real, const expected_admission& expected) {
+peer_doors::admission peer_doors::checked(const std::string& who, admission real, const expected_admission& expected) {
   if (real.in && !expected.objection.empty())
     complain("credentials", who + " is admitted, although " + expected.objection);
   else if (!real.in && expected.objection.empty())

@@ -70,7 +70,7 @@ public:
   void before_dialling(std::size_t agent);
   /// @pre it runs
   tls::credentials_ptr demanded_by(std::size_t server);
-  void judge(const agent_connections::admission& real);
+  void check(const agent_connections::admission& real);
 
   /// For every possible content of its keyring file: it has exactly these keys, primary first.
   bool keyring_is(std::size_t node, const std::vector<std::string>& keys) const;
@@ -107,7 +107,7 @@ private:
   void now_in_force(std::size_t node, credential_facts f);
   std::vector<credential_facts> in_force_since(std::size_t node, virtual_time t) const;
   std::int64_t seconds_at(std::size_t node) const;
-  admission judged(const std::string& who, admission real, const expected_admission& expected);
+  admission checked(const std::string& who, admission real, const expected_admission& expected);
 
   const schedule& time_;
   event_trace& trace_;

@@ -117,19 +117,19 @@ private:
   }
 
   std::size_t look_at_next(std::string_view input, bool& more_needed) {
-    using verdict = actors::http_reader::verdict;
+    using read_outcome = actors::http_reader::outcome;
     auto& readers = all_.host_->readers();
     if (reader_ == nullptr)
       reader_ = readers.take();
     std::size_t used = 0;
     const auto found = reader_->read(input, used);
-    if (found == verdict::head) {
+    if (found == read_outcome::head) {
       queue_.begin(*reader_, address(), passes_on_, true);
-    } else if (found == verdict::more) {
+    } else if (found == read_outcome::more) {
       more_needed = true;
       if (queue_.uploading())
         queue_.body_arrived(reader_->take_body(), false);
-    } else if (found == verdict::complete) {
+    } else if (found == read_outcome::complete) {
       if (queue_.uploading())
         queue_.body_arrived(reader_->take_body(), true);
       else

@@ -67,9 +67,9 @@ struct kept_delta {
 };
 
 /// Validates a received snapshot, beyond bytes and checksums, before it replaces anything.
-class snapshot_judge {
+class snapshot_validator {
 public:
-  virtual ~snapshot_judge() = default;
+  virtual ~snapshot_validator() = default;
   /// Called for each row, in order. A failure ends it.
   virtual status row(std::uint8_t table, std::string_view key, std::string_view value) = 0;
   /// All rows were passed.
@@ -110,7 +110,8 @@ public:
 
   // ---- the window of changes, beside the checkpoint: commits do not depend on it
   /// Durable on return. It belongs to the current checkpoint, up to its index, and to `next` when
-  /// that is committed. @returns false: the window ends before `behind`, so pass all; no change made.
+  /// that is committed. @returns false: the window ends before `behind`, so pass all; no change
+  /// made.
   virtual result<bool> keep_changes(const checkpoint_info& next, const kept_delta& delta) = 0;
   /// All rows up to the current checkpoint's index, in order. @returns the window's floor; nullopt:
   /// another checkpoint's, or none. Failure: damaged. Use `row`'s data only if a floor is returned.
@@ -132,10 +133,11 @@ public:
 
   // ---- incoming snapshots
   /// Offset 0 starts over; otherwise the bytes must follow those stored so far. With `last` all
-  /// is checked (checksums, meta, then by `judge`, which may be null), made durable, and replaces
-  /// the checkpoint atomically. On any error the checkpoint stays. @returns bytes stored so far.
+  /// is checked (checksums, meta, then by `validator`, which may be null), made durable, and
+  /// replaces the checkpoint atomically. On any error the checkpoint stays. @returns bytes stored
+  /// so far.
   virtual result<std::uint64_t> write_snapshot(const raft::snapshot_meta& meta, std::uint64_t offset,
-                                               std::string_view bytes, bool last, snapshot_judge* judge) = 0;
+                                               std::string_view bytes, bool last, snapshot_validator* validator) = 0;
   result<std::uint64_t> write_snapshot(const raft::snapshot_meta& meta, std::uint64_t offset, std::string_view bytes,
                                        bool last) {
     return write_snapshot(meta, offset, bytes, last, nullptr);

@@ -284,7 +284,7 @@ status lmdb_checkpoint::prove_changes(const checkpoint_delta& delta, const sorte
 
 /// @param excused a difference that is accepted
 status lmdb_checkpoint::prove_whole(lmdb_env& env, const checkpoint_info& written,
-                                    state::stored_digest::verdict excused) {
+                                    state::stored_digest::comparison excused) {
   proven_digest_.reset();
   lmdb_transaction txn;
   if (int rc = txn.begin(env, false); rc != 0)
@@ -296,7 +296,7 @@ status lmdb_checkpoint::prove_whole(lmdb_env& env, const checkpoint_info& writte
     return failure{s.error(), failure_kind::unproven};
   const auto compared = sum.compare(written.digest);
   if (!*there || (*there)->info.meta != written.meta || (*there)->info.digest != written.digest ||
-      (compared != state::stored_digest::verdict::same && compared != excused))
+      (compared != state::stored_digest::comparison::same && compared != excused))
     return failure{"the digest of the rows in the file differs from that of the state", failure_kind::unproven};
   proven_digest_ = sum.digest();
   return done{};
@@ -330,7 +330,7 @@ status lmdb_checkpoint::take_back() {
     auto now = info();
     if (!now || !*now)
       return failure{now ? "the file is empty" : now.error()};
-    return prove_whole(rows_.env(), **now, state::stored_digest::verdict::fault_of_0_2_0);
+    return prove_whole(rows_.env(), **now, state::stored_digest::comparison::fault_of_0_2_0);
   };
   const auto reverted = rows_.revert();
   auto s = !reverted ? status(reverted.why()) : *reverted ? readable() : status(failure{"there is no earlier commit"});
@@ -477,7 +477,8 @@ result<checkpoint_store::chunk> lmdb_checkpoint::read_snapshot(log_index index, 
 // ---- incoming snapshots
 
 result<std::uint64_t> lmdb_checkpoint::write_snapshot(const raft::snapshot_meta& meta, std::uint64_t offset,
-                                                      std::string_view bytes, bool last, snapshot_judge* judge) {
+                                                      std::string_view bytes, bool last,
+                                                      snapshot_validator* validator) {
   if (!dead().empty())
     return failure{dead()};
   const auto path = snapshots_ + "/incoming";
@@ -506,14 +507,14 @@ result<std::uint64_t> lmdb_checkpoint::write_snapshot(const raft::snapshot_meta&
   const auto stored = incoming_->bytes;
   if (!last)
     return stored;
-  if (auto s = install(judge); !s)
+  if (auto s = install(validator); !s)
     return give_up(s.why());
   incoming_.reset();
   (void)files_.remove(path); // if this fails, the next start removes it
   return stored;
 }
 
-status lmdb_checkpoint::install(snapshot_judge* judge) {
+status lmdb_checkpoint::install(snapshot_validator* validator) {
   checkpoint_info installed;
   auto s = install_from(
       *incoming_->f, incoming_->bytes,
@@ -522,9 +523,9 @@ status lmdb_checkpoint::install(snapshot_judge* judge) {
           return failure{"snapshot has index " + to_string(info.meta.index) + ", but was announced with index " +
                          to_string(incoming_->meta.index)};
         installed = info;
-        return judge != nullptr ? judge->whole(info) : status(done{});
+        return validator != nullptr ? validator->whole(info) : status(done{});
       },
-      judge);
+      validator);
   if (!s)
     return s;
   // The log up to there is gone, and the older generation is useless without it.
@@ -551,7 +552,7 @@ status lmdb_checkpoint::install_older() {
 /// Makes a checkpoint from a flat file, and puts it in force if `whole` accepts it.
 status lmdb_checkpoint::install_from(file& f, std::uint64_t bytes,
                                      const std::function<status(const checkpoint_info&)>& whole,
-                                     snapshot_judge* judge) {
+                                     snapshot_validator* validator) {
   proven_digest_.reset();
   return rows_.replace_with(small_row_waste * bytes, [&](lmdb_transaction& txn) -> status {
     row_appender appender(txn);
@@ -559,8 +560,8 @@ status lmdb_checkpoint::install_from(file& f, std::uint64_t bytes,
       const int rc = appender.add(r);
       if (rc == EINVAL)
         return failure{"snapshot is damaged: its rows are out of order"};
-      if (rc == 0 && judge != nullptr)
-        return judge->row(r.table, r.key, r.value);
+      if (rc == 0 && validator != nullptr)
+        return validator->row(r.table, r.key, r.value);
       return as_status(rc, "cannot write", rows_.new_path());
     });
     if (!info)

@@ -78,7 +78,7 @@ public:
   /// After a failure the old checkpoint is in force, and the next call must begin at offset 0.
   using checkpoint_store::write_snapshot;
   result<std::uint64_t> write_snapshot(const raft::snapshot_meta& meta, std::uint64_t offset, std::string_view bytes,
-                                       bool last, snapshot_judge* judge) override;
+                                       bool last, snapshot_validator* validator) override;
 
   /// For operators and tests.
   std::uint64_t map_bytes() const { return rows_.env().map_bytes(); }
@@ -108,15 +108,15 @@ private:
   status commit_full(const checkpoint_delta& delta);
   status prove_changes(const checkpoint_delta& delta, const sorted_rows& rows, std::uint64_t replaced);
   status prove_whole(lmdb_env& env, const checkpoint_info& written,
-                     state::stored_digest::verdict excused = state::stored_digest::verdict::same);
+                     state::stored_digest::comparison excused = state::stored_digest::comparison::same);
   failure name_difference(const checkpoint_delta& delta, const sorted_rows& rows, lmdb_env& env) const;
   status take_back();
   status install_older();
   result<frozen_view*> frozen(log_index index);
   status freeze(const checkpoint_info& now);
-  status install(snapshot_judge* judge);
+  status install(snapshot_validator* validator);
   status install_from(file& f, std::uint64_t bytes, const std::function<status(const checkpoint_info&)>& whole,
-                      snapshot_judge* judge);
+                      snapshot_validator* validator);
   /// Why the store must not be used; empty: it may.
   const std::string& dead() const { return rows_.dead().empty() ? kept_.dead() : rows_.dead(); }
 

@@ -91,7 +91,7 @@ status prove_flat(file& f, const checkpoint_info& info, row_hash_function hash) 
   if (!found)
     return failure{found.error(), failure_kind::unproven};
   if (found->meta != info.meta || found->digest != info.digest ||
-      sum.compare(info.digest) == state::stored_digest::verdict::different)
+      sum.compare(info.digest) == state::stored_digest::comparison::different)
     return failure{"the digest of the rows of the snapshot at index " + to_string(info.meta.index) +
                        " differs from that of the checkpoint",
                    failure_kind::unproven};

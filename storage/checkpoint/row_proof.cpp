@@ -37,7 +37,7 @@ status row_sum::add(const row_view& row) {
     return failure{name_of_row(row.table, row.key) + ": its bytes cannot be decoded", failure_kind::unproven};
   sum_ += *hash;
   if (row.table == static_cast<std::uint8_t>(state::table::outcomes) && hash_ == hash_of_state_rows)
-    judge_.note(*wire::decode_row(row.table, row.key, row.value));
+    digest_.note(*wire::decode_row(row.table, row.key, row.value));
   return done{};
 }
 

@@ -28,12 +28,12 @@ public:
   status add(const row_view& row);
   std::uint64_t digest() const { return sum_; }
   /// Compares the sum of a whole file's rows with the digest in the file.
-  state::stored_digest::verdict compare(std::uint64_t written) const { return judge_.compare(written, sum_); }
+  state::stored_digest::comparison compare(std::uint64_t written) const { return digest_.compare(written, sum_); }
 
 private:
   row_hash_function hash_;
   std::uint64_t sum_;
-  state::stored_digest judge_;
+  state::stored_digest digest_;
 };
 
 } // namespace belay::storage

@@ -26,7 +26,7 @@ using boost::asio::ip::tcp;
 
 namespace {
 
-struct verdict {
+struct probe_result {
   std::string status, output;
 };
 
@@ -37,13 +37,13 @@ agent::check_definition check_every_second() {
 }
 
 /// @pre the check ends by itself
-verdict run(const agent::check_definition& check, http_networks_ptr allowed = nullptr) {
+probe_result run(const agent::check_definition& check, http_networks_ptr allowed = nullptr) {
   boost::asio::io_context loop;
   asio_probes probes(loop, std::move(allowed));
-  std::optional<verdict> found;
+  std::optional<probe_result> found;
   probes.start(check, [&](std::string status, std::string output) {
     REQUIRE_FALSE(found);
-    found = verdict{std::move(status), std::move(output)};
+    found = probe_result{std::move(status), std::move(output)};
   });
   loop.run();
   REQUIRE(found);
@@ -442,7 +442,7 @@ TEST_CASE("a name that is not answered holds up neither other names nor addresse
   boost::asio::io_context loop;
   {
     asio_probes probes(loop, nullptr, look_up);
-    std::map<std::string, verdict> found;
+    std::map<std::string, probe_result> found;
     const auto probe = [&](const std::string& name, agent::check_definition c) {
       probes.start(c, [&, name](std::string status, std::string output) {
         found[name] = {std::move(status), std::move(output)};

@@ -67,7 +67,7 @@ struct store_without_memory final : storage::checkpoint_store {
   }
   result<chunk> read_snapshot(log_index, std::uint64_t, std::size_t) override { return failure{"no"}; }
   result<std::uint64_t> write_snapshot(const raft::snapshot_meta&, std::uint64_t, std::string_view, bool,
-                                       storage::snapshot_judge*) override {
+                                       storage::snapshot_validator*) override {
     return failure{"no"};
   }
 };

@@ -194,7 +194,7 @@ failure transcript_run::all(const std::function<void(const std::string&)>& trace
   return {};
 }
 
-std::vector<std::string> transcript_run::judge(const json::object& step, const http_reply& reply) {
+std::vector<std::string> transcript_run::check(const json::object& step, const http_reply& reply) {
   auto out = matcher_.reply(expectation(step), reply, env_);
   if (const auto* took = step.if_contains("took")) {
     auto low = took->at(0).to_number<double>(), high = took->at(1).to_number<double>();
@@ -251,7 +251,7 @@ std::vector<std::string> transcript_run::one(const json::object& step) {
   if (!reply.error.empty())
     return {"no answer: " + reply.error};
   env_ = with_saved(step, reply);
-  auto out = judge(step, reply);
+  auto out = check(step, reply);
   results_.push_back({&step, std::move(reply), env_});
   return out;
 }

@@ -39,14 +39,14 @@ public:
 
 private:
   struct background;
-  struct judged {
+  struct checked {
     const json::object* step;
     harness::http_reply reply;
     variables env;
   };
 
   std::vector<std::string> one(const json::object& step);
-  std::vector<std::string> judge(const json::object& step, const harness::http_reply& reply);
+  std::vector<std::string> check(const json::object& step, const harness::http_reply& reply);
   harness::http_reply send(const json::object& step) const;
   harness::http_reply until_expected(const json::object& step);
   void start(const json::object& step);
@@ -59,7 +59,7 @@ private:
   variables env_;
   std::uint64_t base_;
   matcher matcher_;
-  std::vector<judged> results_;
+  std::vector<checked> results_;
   std::map<std::string, std::unique_ptr<background>> background_;
 };
 

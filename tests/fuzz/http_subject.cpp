@@ -15,7 +15,7 @@
 namespace belay::fuzz {
 
 using actors::http_reader;
-using verdict = http_reader::verdict;
+using outcome = http_reader::outcome;
 
 const http::route_settings& http_settings() {
   static const http::route_settings s = [] {
@@ -128,7 +128,7 @@ void check_action(const http::agent_request&) {}
 /// Everything that a gateway would get from a stream.
 struct found {
   std::vector<std::string> requests;
-  verdict end = verdict::more; ///< verdict on the last request, which is incomplete
+  outcome end = outcome::more; ///< verdict on the last request, which is incomplete
   bool in_request = false;
   std::size_t kept_max = 0; ///< bytes that had to be passed again
 };
@@ -157,16 +157,16 @@ found read_requests(std::string_view stream, const std::vector<std::size_t>& cut
       f.end = reader.read(waiting, used);
       HOLDS(used <= waiting.size());
       waiting.erase(0, used);
-      if (f.end != verdict::complete)
+      if (f.end != outcome::complete)
         break;
       HOLDS(reader.request().body.size() <= http_body_max);
       f.requests.push_back(described(reader));
       route(reader.request());
       reader.reset();
     }
-    if (f.end == verdict::body_too_large)
+    if (f.end == outcome::body_too_large)
       check_action(http::body_too_large(reader.request().target, reader.declared_length(), http_settings()));
-    if (f.end != verdict::more)
+    if (f.end != outcome::more)
       return f;
     f.kept_max = std::max(f.kept_max, waiting.size());
   }
@@ -174,8 +174,8 @@ found read_requests(std::string_view stream, const std::vector<std::size_t>& cut
   return f;
 }
 
-verdict kind(verdict v) {
-  return v == verdict::header_too_large ? verdict::bad_request : v;
+outcome kind(outcome v) {
+  return v == outcome::header_too_large ? outcome::bad_request : v;
 }
 
 /// `a` was read in one piece. A stream that breaks off may be rejected in one piece and only be
@@ -183,10 +183,10 @@ verdict kind(verdict v) {
 /// first. The requests never differ.
 void check_same(const found& a, const found& b) {
   HOLDS(a.requests == b.requests);
-  if (a.end != verdict::more && b.end != verdict::more)
+  if (a.end != outcome::more && b.end != outcome::more)
     HOLDS(kind(a.end) == kind(b.end));
   else
-    HOLDS((a.end != verdict::more || a.in_request) == (b.end != verdict::more || b.in_request));
+    HOLDS((a.end != outcome::more || a.in_request) == (b.end != outcome::more || b.in_request));
   HOLDS(b.kept_max <= http_header_max);
 }
 
@@ -216,7 +216,7 @@ void fuzz_stream(std::string_view bytes, http_findings& f) {
     count(f, check_routed(r));
   });
   f.requests = whole.requests.size();
-  f.refused = whole.end != verdict::more;
+  f.refused = whole.end != outcome::more;
   const auto again = [](const http::raw_request&) {};
   check_same(whole, read_requests(bytes, every_byte(bytes.size()), again));
   seeded_random random(crc32c(bytes));

@@ -13,7 +13,7 @@ namespace belay::fuzz {
 namespace {
 
 using actors::http_reader;
-using verdict = http_reader::verdict;
+using outcome = http_reader::outcome;
 
 const http::client_agent passing_agent{"agent", "5f1a1a6e-0c8e-4d8f-9a55-2f6d3f1f1a02", "10.0.0.1"};
 
@@ -87,7 +87,7 @@ void check_passed_on(http::raw_request r, passed_on_findings& f) {
   const auto text = actors::written(p.request);
   http_reader reader(relay_rules());
   std::size_t used = 0;
-  HOLDS(reader.read(text, used) == verdict::complete);
+  HOLDS(reader.read(text, used) == outcome::complete);
   HOLDS(used == text.size());
   auto got = reader.request();
   for (const auto& header : got.headers)
@@ -107,7 +107,7 @@ passed_on_findings fuzz_passed_on(std::string_view bytes) {
   passed_on_findings f;
   http_reader reader(relay_rules());
   auto left = bytes;
-  for (std::size_t used = 0; reader.read(left, used) == verdict::complete; left.remove_prefix(used)) {
+  for (std::size_t used = 0; reader.read(left, used) == outcome::complete; left.remove_prefix(used)) {
     auto r = reader.request();
     r.remote_address = "127.0.0.1";
     check_passed_on(r, f);

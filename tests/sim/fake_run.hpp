@@ -26,7 +26,7 @@ inline run_report harmless_run(tape& t, const run_options& o) {
   return r;
 }
 
-inline run_report broken_run(run_report r, verdict v, std::string checker, std::string what) {
+inline run_report broken_run(run_report r, run_outcome v, std::string checker, std::string what) {
   r.outcome = v;
   r.checker = std::move(checker);
   r.what = std::move(what);

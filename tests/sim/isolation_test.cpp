@@ -34,7 +34,7 @@ TEST_CASE("isolation: report and tape are those of the run") {
   const auto out = ran(harmless_run);
   tape t(7);
   const auto here = harmless_run(t, {});
-  CHECK(out.report.outcome == verdict::passed);
+  CHECK(out.report.outcome == run_outcome::passed);
   CHECK(out.report.seed == 7);
   CHECK(out.report.trace_hash == here.trace_hash);
   CHECK(out.taken_known);
@@ -54,7 +54,7 @@ TEST_CASE("isolation: a run that dies still reports its tape") {
       ::raise(r.signal);
       return run_report{};
     });
-    CHECK(out.report.outcome == verdict::safety);
+    CHECK(out.report.outcome == run_outcome::safety);
     CHECK(out.report.checker == r.name);
     CHECK(out.report.what == "the run's process died: last words");
     CHECK(out.report.seed == 7);
@@ -68,7 +68,7 @@ TEST_CASE("isolation: a process that is killed from outside has no tape") {
     ::raise(SIGKILL);
     return harmless_run(t, o);
   });
-  CHECK(out.report.outcome == verdict::safety);
+  CHECK(out.report.outcome == run_outcome::safety);
   CHECK(out.report.checker == "SIGKILL");
   CHECK_FALSE(out.taken_known);
 }
@@ -89,7 +89,7 @@ TEST_CASE("isolation: a stack that runs over") {
     r.events = deep::down(&zero);
     return r;
   });
-  CHECK(out.report.outcome == verdict::safety);
+  CHECK(out.report.outcome == run_outcome::safety);
   CHECK_FALSE(out.report.checker.empty());
 }
 
@@ -102,7 +102,7 @@ TEST_CASE("isolation: too slow") {
   how.wall_limit = std::chrono::seconds(1);
   auto out = run_isolated(how, tape(7));
   REQUIRE(out.ok());
-  CHECK(out->report.outcome == verdict::liveness);
+  CHECK(out->report.outcome == run_outcome::liveness);
   CHECK(out->report.checker == "wall clock");
   CHECK(out->report.what == "not over after 1 seconds of real time");
 }
@@ -119,7 +119,7 @@ TEST_CASE("isolation: a message larger than a pipe arrives") {
 TEST_CASE("isolation: run twice") {
   run_options none;
   tape a(7), b(7), c(7);
-  CHECK(run_twice(harmless_run, a, none).outcome == verdict::passed);
+  CHECK(run_twice(harmless_run, a, none).outcome == run_outcome::passed);
 
   int calls = 0;
   const auto moody = [&](tape& t, const run_options& o) {
@@ -128,7 +128,7 @@ TEST_CASE("isolation: run twice") {
     return r;
   };
   const auto differs = run_twice(moody, b, none);
-  CHECK(differs.outcome == verdict::nondeterminism);
+  CHECK(differs.outcome == run_outcome::nondeterminism);
   CHECK(differs.checker == "repetition");
   CHECK(differs.what.find("10 events") != std::string::npos);
   CHECK(differs.what.find("11 events") != std::string::npos);
@@ -137,10 +137,10 @@ TEST_CASE("isolation: run twice") {
   int failing_calls = 0;
   const auto sometimes = [&](tape& t, const run_options& o) {
     auto r = harmless_run(t, o);
-    return failing_calls++ == 0 ? broken_run(r, verdict::safety, "replies", "bad") : r;
+    return failing_calls++ == 0 ? broken_run(r, run_outcome::safety, "replies", "bad") : r;
   };
   const auto both = run_twice(sometimes, c, none);
-  CHECK(both.outcome == verdict::safety);
+  CHECK(both.outcome == run_outcome::safety);
   CHECK(both.checker == "replies");
   CHECK(both.what.find("not deterministic") != std::string::npos);
 }

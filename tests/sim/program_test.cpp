@@ -32,9 +32,9 @@ run_report run_on_demand(tape& t, const run_options& o) {
   const auto items = t.taken();
   const bool has_third = std::any_of(items.begin(), items.end(), [](const auto& i) { return i.position == 3; });
   if (active_bug == "bug" || (digit == 1 && has_third))
-    return broken_run(r, verdict::safety, "replies", "read an old value");
+    return broken_run(r, run_outcome::safety, "replies", "read an old value");
   if (digit == 2)
-    return broken_run(r, verdict::liveness, "progress", "no write for 10 s");
+    return broken_run(r, run_outcome::liveness, "progress", "no write for 10 s");
   if (digit == 3)
     r.trace_hash += ++calls;
   if (digit == 4)

@@ -33,7 +33,7 @@ run_report passed_run(std::uint64_t seed, int heal_ms, int gap_ms) {
   return r;
 }
 
-run_report failed_run(std::uint64_t seed, verdict v) {
+run_report failed_run(std::uint64_t seed, run_outcome v) {
   run_report r;
   r.seed = seed;
   r.outcome = v;
@@ -68,17 +68,17 @@ TEST_CASE("report: percentiles by nearest rank, buckets of 50 ms") {
 
 TEST_CASE("report: runs are added up; failures are sorted and do not count for the gaps") {
   figures f;
-  f.add(failed_run(9, verdict::liveness));
+  f.add(failed_run(9, run_outcome::liveness));
   f.add(passed_run(1, 120, 900));
-  f.add(failed_run(4, verdict::safety));
+  f.add(failed_run(4, run_outcome::safety));
   f.add(passed_run(2, 130, 500));
   f.add_probes({{"a", 2}});
   f.add_probes({{"a", 3}, {"b", 1}});
   CHECK(f.runs == 4);
-  CHECK(f.of(verdict::passed) == 2);
-  CHECK(f.of(verdict::safety) == 1);
-  CHECK(f.of(verdict::liveness) == 1);
-  CHECK(f.of(verdict::nondeterminism) == 0);
+  CHECK(f.of(run_outcome::passed) == 2);
+  CHECK(f.of(run_outcome::safety) == 1);
+  CHECK(f.of(run_outcome::liveness) == 1);
+  CHECK(f.of(run_outcome::nondeterminism) == 0);
   CHECK(f.virtual_seconds.count() == Approx(120));
   CHECK(f.events == 2000);
   CHECK(f.choices == 40);
@@ -99,11 +99,11 @@ TEST_CASE("report: runs are added up; failures are sorted and do not count for t
 
 TEST_CASE("report: exit codes, the worst first") {
   struct row {
-    std::vector<verdict> runs;
+    std::vector<run_outcome> runs;
     bool probe_missing, interrupted;
     int code;
   };
-  using enum verdict;
+  using enum run_outcome;
   const row rows[] = {
       {{}, false, false, 0},
       {{passed, passed}, false, false, 0},
@@ -127,12 +127,12 @@ TEST_CASE("report: exit codes, the worst first") {
 }
 
 TEST_CASE("report: the command that makes a run again") {
-  CHECK(how.command(failed_run(42, verdict::safety)) == "build/sim/belay-sim --seed 42 --profile swarm --trace");
+  CHECK(how.command(failed_run(42, run_outcome::safety)) == "build/sim/belay-sim --seed 42 --profile swarm --trace");
   const recipe full = {"my sims/belay-sim", "calm", "commit_any_term", 90, ""};
-  CHECK(full.command(failed_run(42, verdict::nondeterminism)) ==
+  CHECK(full.command(failed_run(42, run_outcome::nondeterminism)) ==
         "'my sims/belay-sim' --seed 42 --profile calm --mutant commit_any_term --virtual-seconds 90 --twice --trace");
   const recipe file = {"belay-sim", "", "", 0, "it's.tape"};
-  CHECK(file.command(failed_run(42, verdict::safety)) == "belay-sim --replay 'it'\\''s.tape' --trace");
+  CHECK(file.command(failed_run(42, run_outcome::safety)) == "belay-sim --replay 'it'\\''s.tape' --trace");
 }
 
 TEST_CASE("report: required probes") {
@@ -147,7 +147,7 @@ TEST_CASE("report: required probes") {
 TEST_CASE("report: rendered for humans") {
   figures f;
   f.add(passed_run(1, 120, 900));
-  f.add(failed_run(42, verdict::safety));
+  f.add(failed_run(42, run_outcome::safety));
   f.wall = std::chrono::seconds(2);
   f.missing_probes = {"vote refused"};
   const auto text = told(f, how);
@@ -174,7 +174,7 @@ TEST_CASE("report: rendered for humans") {
                                "  seed 5: 605 ms (entries 105, votes 500)\n"));
   f = {};
   f.add(passed_run(1, 120, 900));
-  f.add(failed_run(42, verdict::safety));
+  f.add(failed_run(42, run_outcome::safety));
   CHECK(progress_line(f, 200, std::chrono::seconds(2)) == "2/200  1 failed  60 seeds/min  ETA 3:18");
   CHECK(progress_line({}, 200, std::chrono::seconds(2)) == "0/200  0 failed  0 seeds/min");
 }
@@ -185,7 +185,7 @@ TEST_CASE("report: as JSON") {
   slow.waited_ms = {{"votes", 500}, {"entries", 400}};
   f.add(slow);
   f.add(passed_run(2, 20, 100));
-  f.add(failed_run(42, verdict::liveness));
+  f.add(failed_run(42, run_outcome::liveness));
   f.wall = std::chrono::seconds(3);
   f.probes = {{"b", 1}, {"a", 2}};
   f.missing_probes = {"c"};
@@ -222,7 +222,7 @@ TEST_CASE("report: as JSON") {
 TEST_CASE("report: a run's report reaches another process complete") {
   auto r = passed_run(UINT64_MAX, 120, 900);
   r.waited_ms = {{"votes", 100}, {"entries", 20}};
-  r.outcome = verdict::nondeterminism;
+  r.outcome = run_outcome::nondeterminism;
   r.checker = "a";
   r.what = "line\nbreak, \"quotes\"";
   auto back = report_from_json(boost::json::parse(boost::json::serialize(to_json(r))));

@@ -28,7 +28,7 @@ TEST_CASE("run: the same seed is the same run, another seed another") {
     const auto once = run_seed(seed);
     const auto again = run_seed(seed);
     INFO("seed " << seed << ": " << once.what);
-    CHECK(once.outcome == verdict::passed);
+    CHECK(once.outcome == run_outcome::passed);
     CHECK(once.trace_hash == again.trace_hash);
     CHECK(once.events == again.events);
     CHECK(once.operations > 0);
@@ -77,7 +77,7 @@ TEST_CASE("run: the empty tape is the dullest run") {
   tape empty(0, {});
   const auto r = run(empty, {brief(), nullptr});
   INFO(r.what);
-  CHECK(r.outcome == verdict::passed);
+  CHECK(r.outcome == run_outcome::passed);
   CHECK(r.choices == 0);
   CHECK(r.faults.empty());
   CHECK(r.elections == 1);
@@ -131,7 +131,7 @@ TEST_CASE("run: archives are saved and restored, and holders at that time become
     tape t(seed);
     const auto r = run(t, {claims, nullptr});
     INFO("seed " << seed << ": " << r.what);
-    CHECK(r.outcome == verdict::passed);
+    CHECK(r.outcome == run_outcome::passed);
     for (const auto& [name, count] : probe_counts())
       if (const auto it = before.find(name); it == before.end() || it->second < count)
         wanted.erase(name);
@@ -157,7 +157,7 @@ TEST_CASE("run: processes that use the client library do what the library is for
     tape t(seed);
     const auto r = run(t, {p, nullptr});
     INFO("seed " << seed << ": " << r.what);
-    CHECK(r.outcome == verdict::passed);
+    CHECK(r.outcome == run_outcome::passed);
     for (const auto& [name, count] : probe_counts())
       if (const auto it = before.find(name); it == before.end() || it->second < count)
         wanted.erase(name);
@@ -171,7 +171,7 @@ TEST_CASE("run: servers start again after every kind of operation") {
   tape empty(0, {}); // all kinds, all servers, from the checkpoint
   const auto r = run(empty, {*profile_named("restart-after-each"), nullptr});
   INFO(r.what);
-  CHECK(r.outcome == verdict::passed);
+  CHECK(r.outcome == run_outcome::passed);
 }
 
 TEST_CASE("run: every profile has its name") {

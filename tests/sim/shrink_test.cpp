@@ -41,7 +41,7 @@ attempt_function fails_with(const tape_items& needed) {
     attempt a;
     a.taken = items;
     if (std::all_of(needed.begin(), needed.end(), [&](const tape_item& n) { return has(items, n); }))
-      a.report = broken_run({}, verdict::safety, "replies", "with " + std::to_string(items.size()));
+      a.report = broken_run({}, run_outcome::safety, "replies", "with " + std::to_string(items.size()));
     return a;
   };
 }
@@ -104,16 +104,16 @@ TEST_CASE("shrink: a different failure does not count") {
     attempt a;
     a.taken = items;
     if (has(items, first) && has(items, second))
-      a.report = broken_run({}, verdict::safety, "replies", "x");
+      a.report = broken_run({}, run_outcome::safety, "replies", "x");
     else if (has(items, second))
-      a.report = broken_run({}, verdict::safety, "raft invariants", "x");
+      a.report = broken_run({}, run_outcome::safety, "raft invariants", "x");
     else
-      a.report = broken_run({}, verdict::liveness, "replies", "x");
+      a.report = broken_run({}, run_outcome::liveness, "replies", "x");
     return a;
   };
   const auto s = shrink({first, second, {{stream_kind::clock, 0}, 3, 1}}, run, {});
   CHECK(s.items == tape_items{first, second});
-  CHECK(s.report.outcome == verdict::safety);
+  CHECK(s.report.outcome == run_outcome::safety);
   CHECK(s.report.checker == "replies");
 }
 
@@ -126,7 +126,7 @@ TEST_CASE("shrink: continues with what the run used, which may be less than it w
       if (i <= tape_item{needed.from, needed.position, UINT64_MAX})
         a.taken.push_back(i);
     if (has(items, needed))
-      a.report = broken_run({}, verdict::safety, "replies", "x");
+      a.report = broken_run({}, run_outcome::safety, "replies", "x");
     return a;
   };
   auto items = many_items(1000, 3);
@@ -157,7 +157,7 @@ TEST_CASE("shrink: the limit of runs is kept, and the result still fails") {
     CHECK(runs <= limit);
     CHECK(s.runs == runs);
     CHECK_FALSE(s.minimal);
-    CHECK(fails(s.items).report.outcome == verdict::safety);
+    CHECK(fails(s.items).report.outcome == run_outcome::safety);
   }
   const auto no_time = shrink(items, fails_with(needed), {2000, std::chrono::seconds(0)});
   CHECK(no_time.runs == 1);

@@ -46,7 +46,7 @@ TEST_CASE("sweep: every seed is run once, whatever the number of jobs") {
     o.on_report = [&](const run_report& r) { seen.insert(r.seed); };
     const auto f = swept(harmless_run, o);
     CHECK(f.runs == 300);
-    CHECK(f.of(verdict::passed) == 300);
+    CHECK(f.of(run_outcome::passed) == 300);
     CHECK(f.events == 3000);
     CHECK(f.done == 900);
     CHECK(f.faults.at("crash") == 600);
@@ -62,15 +62,15 @@ TEST_CASE("sweep: failures are listed by seed with their texts") {
   const auto run = [](tape& t, const run_options& o) {
     auto r = harmless_run(t, o);
     if (t.seed() % 40 == 7)
-      return broken_run(r, verdict::safety, "replies", "seed " + std::to_string(t.seed()) + " \xff");
-    return t.seed() == 33 ? broken_run(r, verdict::liveness, "progress", "none") : r;
+      return broken_run(r, run_outcome::safety, "replies", "seed " + std::to_string(t.seed()) + " \xff");
+    return t.seed() == 33 ? broken_run(r, run_outcome::liveness, "progress", "none") : r;
   };
   const auto f = swept(run, of_seeds(0, 100, 3));
   CHECK(f.runs == 100);
   CHECK(failing_seeds(f) == std::vector<std::uint64_t>{7, 33, 47, 87});
   CHECK(f.failures[0].checker == "replies");
   CHECK(f.failures[0].what == "seed 7 \xff");
-  CHECK(f.failures[1].outcome == verdict::liveness);
+  CHECK(f.failures[1].outcome == run_outcome::liveness);
   CHECK(exit_code_of(f) == exit_safety);
 }
 
@@ -95,7 +95,7 @@ TEST_CASE("sweep: a run that kills its process costs its own seed only") {
   for (const std::size_t jobs : {1u, 3u}) {
     const auto f = swept(run, of_seeds(0, 60, jobs));
     CHECK(f.runs == 60);
-    CHECK(f.of(verdict::safety) == 4);
+    CHECK(f.of(run_outcome::safety) == 4);
     REQUIRE(failing_seeds(f) == std::vector<std::uint64_t>{3, 4, 17, 29});
     CHECK(f.failures[0].checker == "SIGABRT");
     CHECK(f.failures[0].what == "the run's process died: the facts");
@@ -110,7 +110,7 @@ TEST_CASE("sweep: a run that kills its process costs its own seed only") {
 TEST_CASE("sweep: when every run dies, the sweep still ends") {
   const auto f = swept([](tape&, const run_options&) -> run_report { std::abort(); }, of_seeds(0, 20, 2));
   CHECK(f.runs == 20);
-  CHECK(f.of(verdict::safety) == 20);
+  CHECK(f.of(run_outcome::safety) == 20);
 }
 
 TEST_CASE("sweep: a run that never ends is a liveness failure") {
@@ -125,7 +125,7 @@ TEST_CASE("sweep: a run that never ends is a liveness failure") {
       o);
   CHECK(f.runs == 1);
   REQUIRE(failing_seeds(f) == std::vector<std::uint64_t>{6});
-  CHECK(f.failures[0].outcome == verdict::liveness);
+  CHECK(f.failures[0].outcome == run_outcome::liveness);
   CHECK(f.failures[0].checker == "wall clock");
 }
 
@@ -139,7 +139,7 @@ TEST_CASE("sweep: one seed in fifty is repeated, and a run that differs then is 
   auto f = swept(moody, o);
   CHECK(f.runs == 150);
   CHECK(failing_seeds(f) == std::vector<std::uint64_t>{50, 100, 150});
-  CHECK(f.failures[0].outcome == verdict::nondeterminism);
+  CHECK(f.failures[0].outcome == run_outcome::nondeterminism);
   CHECK(f.failures[0].checker == "repetition");
   CHECK(exit_code_of(f) == exit_nondeterminism);
   o.repeat_every = 1;
@@ -163,7 +163,7 @@ TEST_CASE("sweep: the repetition plays the tape that was taken, it does not draw
 TEST_CASE("sweep: until the first failure") {
   const auto run = [](tape& t, const run_options& o) {
     auto r = harmless_run(t, o);
-    return t.seed() >= 30 ? broken_run(r, verdict::safety, "replies", "bad") : r;
+    return t.seed() >= 30 ? broken_run(r, run_outcome::safety, "replies", "bad") : r;
   };
   for (const std::size_t jobs : {1u, 4u}) {
     auto o = of_seeds(0, 1'000'000, jobs);
@@ -171,7 +171,7 @@ TEST_CASE("sweep: until the first failure") {
     const auto f = swept(run, o);
     REQUIRE_FALSE(f.failures.empty());
     CHECK(f.failures[0].seed == 30); // the lowest, not the first that came
-    CHECK(f.of(verdict::passed) == 30);
+    CHECK(f.of(run_outcome::passed) == 30);
     CHECK(f.runs < 100);
   }
 }

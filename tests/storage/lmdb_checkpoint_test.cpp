@@ -666,7 +666,7 @@ TEST_CASE("a process killed at any moment leaves a whole checkpoint, not older t
 namespace {
 
 /// Rejects at a row, or at the end.
-struct strict_judge final : storage::snapshot_judge {
+struct strict_validator final : storage::snapshot_validator {
   std::size_t refuse_at = SIZE_MAX;
   std::size_t seen = 0;
   bool ended = false;
@@ -695,19 +695,19 @@ TEST_CASE("a snapshot that its judge rejects leaves the old checkpoint in place"
   put(d, 1, "old", "v");
   must(commit(*to, d));
   for (const std::size_t at : {std::size_t{0}, rows / 2, rows - 1, rows}) {
-    strict_judge judge;
-    judge.refuse_at = at;
-    const auto stored = to->write_snapshot(meta, 0, all, true, &judge);
+    strict_validator validator;
+    validator.refuse_at = at;
+    const auto stored = to->write_snapshot(meta, 0, all, true, &validator);
     REQUIRE_FALSE(stored.ok());
     CHECK(stored.error() == (at == rows ? "not this whole" : "not this row"));
     CHECK(index_of(*to) == 7);
     CHECK(load(*to).size() == 1);
     CHECK_FALSE(fs::exists(there / "state/new.mdb"));
   }
-  strict_judge judge;
-  REQUIRE(to->write_snapshot(meta, 0, all, true, &judge).ok());
-  CHECK(judge.ended);
-  CHECK(judge.seen == rows);
+  strict_validator validator;
+  REQUIRE(to->write_snapshot(meta, 0, all, true, &validator).ok());
+  CHECK(validator.ended);
+  CHECK(validator.seen == rows);
   CHECK(load(*to) == load(*from));
 }
 

@@ -211,20 +211,20 @@ private:
                              : read_disk(std::move(*log), std::move(*checkpoints));
     const auto memory = disk ? check_memory(who.cluster_id, disk->restored) : status(done{});
     if (!disk || !memory) {
-      report_.verdict = "A server would not start from it: " + (disk ? memory.error() : disk.error());
+      report_.conclusion = "A server would not start from it: " + (disk ? memory.error() : disk.error());
       return;
     }
     const auto from = disk->restored.snapshot.index;
     if (const auto wrong = apply(*disk); !wrong.empty()) {
-      report_.verdict = "A server would start from it, and stop: " + wrong;
+      report_.conclusion = "A server would start from it, and stop: " + wrong;
       return;
     }
     report_.starts = true;
-    report_.verdict = "A server would start from it at index " + to_string(from) +
-                      (newest_is_right_ || !has_checkpoint_ ? ""
-                       : from.is_zero()                     ? " (the log alone: the checkpoint is damaged)"
-                                                            : " (an older checkpoint: the newest one is damaged)") +
-                      ", and apply the log up to " + to_string(disk->machine->applied_index());
+    report_.conclusion = "A server would start from it at index " + to_string(from) +
+                         (newest_is_right_ || !has_checkpoint_ ? ""
+                          : from.is_zero()                     ? " (the log alone: the checkpoint is damaged)"
+                                                               : " (an older checkpoint: the newest one is damaged)") +
+                         ", and apply the log up to " + to_string(disk->machine->applied_index());
   }
 
   /// Entries at the end may be uncommitted; a server that is elected commits them.

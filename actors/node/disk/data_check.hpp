@@ -16,7 +16,7 @@ struct data_report {
   };
   std::vector<part> parts;
   bool starts = false;
-  std::string verdict; ///< one sentence
+  std::string conclusion; ///< one sentence
 };
 
 /// Reads identity, checkpoints, log and other files with the code of a start, and applies

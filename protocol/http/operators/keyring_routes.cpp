@@ -51,7 +51,7 @@ result<keyring_input> read_body(std::string_view body) {
 }
 
 /// Validates the parameter and ignores it: every server is connected to all others.
-refused judge_relay_factor(const request_context& c) {
+refused check_relay_factor(const request_context& c) {
   const auto text = c.query.get("relay-factor");
   if (text.empty())
     return std::nullopt;
@@ -104,7 +104,7 @@ action keyring_route(request_context& c) {
       return unusable("Request decode failed: " + body.error());
     in = std::move(*body);
   }
-  if (auto no = judge_relay_factor(c))
+  if (auto no = check_relay_factor(c))
     return std::move(*no);
   r.local_only = in.local_only;
   if (auto no = read_local_only(c, listing, r.local_only))

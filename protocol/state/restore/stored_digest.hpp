@@ -15,7 +15,7 @@ public:
     shows_locked_key_ |= kept != nullptr && (*kept)->answer != nullptr && shows_locked_key(*(*kept)->answer);
   }
 
-  enum class verdict : std::uint8_t {
+  enum class comparison : std::uint8_t {
     same,
     /// Servers of 0.2.0 included the fencing token of a locked key in a kept reply's hash
     /// but did not encode it. Each row is correct as far as its checksum and encoding show.
@@ -23,10 +23,10 @@ public:
     different,
   };
   /// @param of_rows the sum of the hashes of the rows (row_hash)
-  verdict compare(std::uint64_t written, std::uint64_t of_rows) const {
+  comparison compare(std::uint64_t written, std::uint64_t of_rows) const {
     if (written == of_rows)
-      return verdict::same;
-    return shows_locked_key_ ? verdict::fault_of_0_2_0 : verdict::different;
+      return comparison::same;
+    return shows_locked_key_ ? comparison::fault_of_0_2_0 : comparison::different;
   }
 
 private:

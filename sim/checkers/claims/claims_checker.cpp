@@ -79,7 +79,7 @@ broken claims_checker::compare_claims(log_index at, const state::machine& m) {
   const auto found = m.evaluate(state::query{state::claims_list{}}, {});
   std::map<claim_name, state::claim_ptr> there;
   for (const auto& row : std::get<state::claim_rows>(found.data).list) {
-    if (auto b = judge_row(at, *row.claim))
+    if (auto b = check_row(at, *row.claim))
       return b;
     there[{row.claim->of, row.claim->id}] = row.claim;
   }
@@ -111,7 +111,7 @@ broken claims_checker::compare_claims(log_index at, const state::machine& m) {
 }
 
 /// Rules that hold whatever the model computes.
-broken claims_checker::judge_row(log_index at, const state::claim_record& row) {
+broken claims_checker::check_row(log_index at, const state::claim_record& row) {
   const auto what = "at index " + to_string(at) + " " + rendered(row.of, row.id) + ": " + rendered(row);
   const auto over = over_.find({row.of, row.id});
   if (over != over_.end() && over->second.by <= at && time_of(at).value - over->second.since.value < remembered_ms)

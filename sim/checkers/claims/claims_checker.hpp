@@ -37,7 +37,7 @@ private:
   broken compare_guards(log_index at, const state::machine& m) const;
   broken compare_counts(log_index at, const state::machine& m) const;
   broken compare_session_ends(log_index at, const state::machine& m);
-  broken judge_row(log_index at, const state::claim_record& row);
+  broken check_row(log_index at, const state::claim_record& row);
   cluster_time time_of(log_index i) const { return i.is_zero() ? cluster_time{} : times_[i.value - 1]; }
 
   const kv_model& model_;

@@ -44,13 +44,13 @@ broken disconnect_checker::committed(const raft::entry& e, const clocks& shown) 
     asked_at_[e.index] = a->op.flags;
   if (const auto* withdrawal = std::get_if<state::waits_withdraw>(&*c))
     for (const auto& w : withdrawal->waits)
-      if (auto wrong = judge(w, shown))
+      if (auto wrong = check(w, shown))
         return "entry " + to_string(e.index) + " withdraws the wait of " + w.session + " for " + w.key +
                ", requested by entry " + to_string(w.asked_at) + ": " + *wrong;
   return std::nullopt;
 }
 
-broken disconnect_checker::judge(const state::wait_ref& w, const clocks& shown) const {
+broken disconnect_checker::check(const state::wait_ref& w, const clocks& shown) const {
   const auto asked = asked_at_.find(w.asked_at);
   if (asked == asked_at_.end()) // the request of a library client, or an entry restored from an archive
     return std::nullopt;

@@ -41,7 +41,7 @@ private:
     clocks shown{}; ///< when its client disconnected
   };
 
-  broken judge(const state::wait_ref& w, const clocks& shown) const;
+  broken check(const state::wait_ref& w, const clocks& shown) const;
 
   const kv_model& model_;
   virtual_time led_{0};

@@ -35,7 +35,7 @@ void follower::read(milliseconds limit, std::size_t bytes_max) {
     return;
   const bool goes_on = stream_->read(limit, bytes_max);
   for (const auto& e : stream_->take_events())
-    judge_.take(e);
+    checker_.take(e);
   if (!goes_on)
     cut();
 }

@@ -1,7 +1,7 @@
 #pragma once
 // A client that follows changes of keys over streams.
 
-#include "tests/cluster/changes/change_judge.hpp"
+#include "tests/cluster/changes/change_checker.hpp"
 #include "tests/harness/server_cluster.hpp"
 
 #include <deque>
@@ -31,17 +31,17 @@ class follower {
 public:
   explicit follower(std::string target) : target_(std::move(target)) {}
 
-  void connect(std::uint16_t port) { stream_ = std::make_unique<event_stream>(port, target_, judge_.last_id()); }
+  void connect(std::uint16_t port) { stream_ = std::make_unique<event_stream>(port, target_, checker_.last_id()); }
   bool connected() const { return stream_ != nullptr; }
   void cut() { stream_.reset(); }
   void read(milliseconds limit, std::size_t bytes_max);
 
-  const change_judge& judge() const { return judge_; }
+  const change_checker& checker() const { return checker_; }
 
 private:
   std::string target_;
   std::unique_ptr<event_stream> stream_;
-  change_judge judge_;
+  change_checker checker_;
 };
 
 /// All keys under a prefix, by a consistent read.

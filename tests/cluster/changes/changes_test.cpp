@@ -89,16 +89,16 @@ TEST_CASE("changes: streams that are cut anywhere and continue at any node deliv
   const auto expected = read_all(all.ports[0], "app/");
   for (auto& f : followers) {
     const auto late = steady_clock::now() + std::chrono::seconds(40);
-    while (f.judge().sent_up_to() < end && steady_clock::now() < late) {
+    while (f.checker().sent_up_to() < end && steady_clock::now() < late) {
       if (!f.connected())
         f.connect(all.ports[below(all.ports.size())]);
       f.read(milliseconds(50), 65536);
     }
-    CHECK(f.judge().sent_up_to() >= end);
-    CHECK(f.judge().wrong() == std::vector<std::string>{});
-    CHECK(f.judge().known() == expected);
-    CHECK(f.judge().changes() > 100);
-    CHECK(f.judge().resets() == 0);
+    CHECK(f.checker().sent_up_to() >= end);
+    CHECK(f.checker().wrong() == std::vector<std::string>{});
+    CHECK(f.checker().known() == expected);
+    CHECK(f.checker().changes() > 100);
+    CHECK(f.checker().resets() == 0);
   }
 }
 
@@ -143,10 +143,10 @@ TEST_CASE("changes: a long poll continues from its cursor, and reports one below
   late.connect(all.ports[2]);
   CHECK(eventually(answered_within, [&] {
     late.read(milliseconds(20), 65536);
-    return late.judge().sent_up_to() >= newest;
+    return late.checker().sent_up_to() >= newest;
   }));
-  CHECK(late.judge().resets() == 1);
-  CHECK(late.judge().known() == read_all(all.ports[0], "p/"));
+  CHECK(late.checker().resets() == 1);
+  CHECK(late.checker().known() == read_all(all.ports[0], "p/"));
 }
 
 TEST_CASE("changes: a restart of all servers resets no follower") {
@@ -159,7 +159,7 @@ TEST_CASE("changes: a restart of all servers resets no follower") {
     followers.back().connect(cluster->node(i).http_port());
     CHECK(eventually(answered_within, [&] {
       followers.back().read(milliseconds(20), 65536);
-      return followers.back().judge().sent_up_to() >= before;
+      return followers.back().checker().sent_up_to() >= before;
     }));
     followers.back().cut();
   }
@@ -181,12 +181,12 @@ TEST_CASE("changes: a restart of all servers resets no follower") {
     f.connect(port);
     CHECK(eventually(answered_within, [&] {
       f.read(milliseconds(20), 65536);
-      return f.judge().sent_up_to() >= newest;
+      return f.checker().sent_up_to() >= newest;
     }));
-    CHECK(f.judge().resets() == 0);
-    CHECK(f.judge().changes() == 100);
-    CHECK(f.judge().wrong() == std::vector<std::string>{});
-    CHECK(f.judge().known() == read_all(port, "w/"));
+    CHECK(f.checker().resets() == 0);
+    CHECK(f.checker().changes() == 100);
+    CHECK(f.checker().wrong() == std::vector<std::string>{});
+    CHECK(f.checker().known() == read_all(port, "w/"));
   }
 }
 
@@ -202,7 +202,7 @@ TEST_CASE("changes: a restore resets followers") {
     followers.back().connect(port);
     CHECK(eventually(answered_within, [&] {
       followers.back().read(milliseconds(20), 65536);
-      return followers.back().judge().known().size() == 2;
+      return followers.back().checker().known().size() == 2;
     }));
   }
   REQUIRE(http_put(all.ports[0], "/v1/snapshot", archive.body).ok());
@@ -210,10 +210,10 @@ TEST_CASE("changes: a restore resets followers") {
   for (auto& f : followers) {
     CHECK(eventually(milliseconds(25000), [&] {
       f.read(milliseconds(20), 65536);
-      return f.judge().sent_up_to() >= end;
+      return f.checker().sent_up_to() >= end;
     }));
-    CHECK(f.judge().resets() == 1);
-    CHECK(f.judge().wrong() == std::vector<std::string>{});
-    CHECK(f.judge().known() == read_all(all.ports[0], "r/"));
+    CHECK(f.checker().resets() == 1);
+    CHECK(f.checker().wrong() == std::vector<std::string>{});
+    CHECK(f.checker().known() == read_all(all.ports[0], "r/"));
   }
 }

@@ -29,7 +29,7 @@ bool told_changes::agrees(std::size_t number, const sim::stream_event& e) {
   const std::lock_guard lock(guard_);
   if (number == all_.size()) {
     all_.push_back(e);
-    judge_.take(e);
+    checker_.take(e);
     return true;
   }
   const auto& known = all_[number];

@@ -1,7 +1,7 @@
 #pragma once
 // Many clients that follow the same keys from the start: all of them must receive the same.
 
-#include "tests/cluster/changes/change_judge.hpp"
+#include "tests/cluster/changes/change_checker.hpp"
 #include "tests/harness/http_client.hpp"
 
 #include <atomic>
@@ -20,7 +20,7 @@ public:
   bool agrees(std::size_t number, const sim::stream_event& e);
 
   /// The judge of the whole sequence: each change must follow the previous one of its key.
-  const change_judge& judge() const { return judge_; }
+  const change_checker& checker() const { return checker_; }
   std::size_t size() const { return all_.size(); }
   /// The number of changes up to that index.
   std::size_t count_up_to(change_place at) const;
@@ -28,7 +28,7 @@ public:
 private:
   std::mutex guard_;
   std::vector<sim::stream_event> all_;
-  change_judge judge_;
+  change_checker checker_;
 };
 
 /// Each follower has a thread. If its connection is cut, it resumes at another server.

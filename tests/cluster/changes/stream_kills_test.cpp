@@ -39,8 +39,8 @@ TEST_CASE("changes: with a hundred followers, each gets every change once, which
 
   CHECK(crowd.complaints() == std::vector<std::string>{});
   CHECK(crowd.void_states() == 0);
-  CHECK(crowd.told().judge().wrong() == std::vector<std::string>{});
-  CHECK(crowd.told().judge().known() == read_all(cluster->node(0).http_port(), "load/"));
+  CHECK(crowd.told().checker().wrong() == std::vector<std::string>{});
+  CHECK(crowd.told().checker().known() == read_all(cluster->node(0).http_port(), "load/"));
   CHECK(crowd.told().size() >= load.acknowledged_count());
   CHECK(crowd.resumed() >= rounds * 30);
   std::cout << rounds << " rounds: each of 100 was told " << crowd.told().size() << " changes; "

@@ -164,11 +164,11 @@ TEST_CASE("keyed writes, changes, claims and locks while servers are replaced, a
     crowd.end_at(std::stoull(*last.header("X-Belay-Index")));
     CHECK(crowd.complaints() == std::vector<std::string>{});
     CHECK(crowd.void_states() == 0);
-    CHECK(crowd.told().judge().wrong() == std::vector<std::string>{});
+    CHECK(crowd.told().checker().wrong() == std::vector<std::string>{});
     CHECK(crowd.told().size() > writer.acknowledged().size());
     CHECK(crowd.resumed() >= 6);
     for (const auto& name : writer.acknowledged())
-      CHECK(crowd.told().judge().known().contains(name));
+      CHECK(crowd.told().checker().known().contains(name));
     CHECK(writer.refused() > 0);
     CHECK(writer.replayed() == 0);
     std::cout << "mixed: " << writer.done() << " writes, " << writer.refused()

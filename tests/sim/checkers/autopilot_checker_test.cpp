@@ -1,4 +1,4 @@
-#include "sim/checkers/models/health_judgement.hpp"
+#include "sim/checkers/models/health_check.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -33,20 +33,20 @@ std::string health_with(const std::string& part, const std::string& instead) {
 } // namespace
 
 TEST_CASE("autopilot: reports must be true") {
-  CHECK_FALSE(judge_health(right, truth()));
-  CHECK(judge_health(health_with("\"Healthy\":false,\"F", "\"Healthy\":true,\"F"), truth()));
-  CHECK(judge_health(health_with("\"FailureTolerance\":0", "\"FailureTolerance\":1"), truth()));
-  CHECK(judge_health(health_with("\"Leader\":true", "\"Leader\":false"), truth()));
-  CHECK(judge_health(health_with("\"Healthy\":false,\"Voter\"", "\"Healthy\":true,\"Voter\""), truth()));
-  CHECK(judge_health(health_with("\"ID\":\"u2\"", "\"ID\":\"u9\""), truth()));
-  CHECK(judge_health(health_with("10.0.0.2", "10.0.0.4"), truth()));
-  CHECK(judge_health("no leader", truth()));
+  CHECK_FALSE(check_health(right, truth()));
+  CHECK(check_health(health_with("\"Healthy\":false,\"F", "\"Healthy\":true,\"F"), truth()));
+  CHECK(check_health(health_with("\"FailureTolerance\":0", "\"FailureTolerance\":1"), truth()));
+  CHECK(check_health(health_with("\"Leader\":true", "\"Leader\":false"), truth()));
+  CHECK(check_health(health_with("\"Healthy\":false,\"Voter\"", "\"Healthy\":true,\"Voter\""), truth()));
+  CHECK(check_health(health_with("\"ID\":\"u2\"", "\"ID\":\"u9\""), truth()));
+  CHECK(check_health(health_with("10.0.0.2", "10.0.0.4"), truth()));
+  CHECK(check_health("no leader", truth()));
   auto other = truth();
   other[1].voter = false;
-  CHECK(judge_health(right, other));
+  CHECK(check_health(right, other));
   other = truth();
   other.pop_back();
-  CHECK(judge_health(right, other));
+  CHECK(check_health(right, other));
 }
 
 TEST_CASE("autopilot: as many healthy voters may fail as there are above a quorum") {
@@ -54,7 +54,7 @@ TEST_CASE("autopilot: as many healthy voters may fail as there are above a quoru
   all[2].well = true;
   auto text = health_with("\"Healthy\":false,\"Voter\"", "\"Healthy\":true,\"Voter\"");
   text.replace(text.find("\"Healthy\":false"), 15, "\"Healthy\":true");
-  CHECK(judge_health(text, all));
+  CHECK(check_health(text, all));
   text.replace(text.find("Tolerance\":0"), 12, "Tolerance\":1");
-  CHECK_FALSE(judge_health(text, all));
+  CHECK_FALSE(check_health(text, all));
 }

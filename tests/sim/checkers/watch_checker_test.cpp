@@ -1,4 +1,4 @@
-#include "sim/checkers/changes/change_judge.hpp"
+#include "sim/checkers/changes/change_checker.hpp"
 #include "sim/checkers/watch_checker.hpp"
 #include "tests/sim/written_log.hpp"
 
@@ -320,22 +320,22 @@ state::kv_write key_written(state::kv_verb verb, const std::string& key, const s
 }
 
 /// Entries 1 to 4: a and b are set, a is set again, both are removed.
-struct judged_stream {
+struct checked_stream {
   kv_model model;
   std::vector<std::pair<log_index, std::string>> names;
-  change_judge judge{model, "k/", [this](log_index index, std::string_view history) -> broken {
-                       names.emplace_back(index, history);
-                       return history == "wrong" ? broken("it is wrong") : std::nullopt;
-                     }};
+  change_checker checker{model, "k/", [this](log_index index, std::string_view history) -> broken {
+                           names.emplace_back(index, history);
+                           return history == "wrong" ? broken("it is wrong") : std::nullopt;
+                         }};
 
-  judged_stream() {
+  checked_stream() {
     using enum state::kv_verb;
     for (const auto& c : {key_written(set, "k/a", "1"), key_written(set, "k/b", "1"), key_written(set, "k/a", "2"),
                           key_written(remove_tree, "k/")})
       model.apply(entry(model.applied().value + 1, c));
   }
   broken told(const std::string& id, const std::string& kind, const std::string& data) {
-    return judge.told({id, kind, data});
+    return checker.told({id, kind, data});
   }
   broken change(const std::string& id, const std::string& kind, const std::string& key, int previous,
                 const std::string& value = "") {
@@ -356,26 +356,26 @@ struct judged_stream {
 } // namespace
 
 TEST_CASE("a stream that delivers every change once and in order is accepted") {
-  judged_stream j;
+  checked_stream j;
   j.begin();
   CHECK_FALSE(j.change("3.0", "set", "k/a", 1, "Mg=="));
   CHECK_FALSE(j.progress("3"));
   CHECK_FALSE(j.change("4.0", "delete", "k/a", 3));
-  CHECK(j.judge.last_id() == "4.0");
-  j.judge.opened(false); // cut inside the entry
+  CHECK(j.checker.last_id() == "4.0");
+  j.checker.opened(false); // cut inside the entry
   CHECK_FALSE(j.change("4.1", "delete", "k/b", 2));
   CHECK_FALSE(j.progress("4"));
-  CHECK(j.judge.sent_up_to() == log_index{4});
+  CHECK(j.checker.sent_up_to() == log_index{4});
 }
 
 TEST_CASE("cursors with a history equal those without one, and their positions are checked") {
-  judged_stream j;
+  checked_stream j;
   j.begin();
   j.names.clear();
   CHECK_FALSE(
       j.told("3.0@ab", "set", R"({"Key":"k/a","Value":"Mg==","Flags":0,"Session":"","PreviousIndex":1,"Index":3})"));
   CHECK_FALSE(j.told("3@ab", "progress", "{\"Index\":3}"));
-  CHECK(j.judge.last_id() == "3@ab");
+  CHECK(j.checker.last_id() == "3@ab");
   CHECK(j.names == std::vector<std::pair<log_index, std::string>>{{log_index{3}, "ab"}, {log_index{3}, "ab"}});
   CHECK(j.told("4.0@wrong", "delete", R"({"Key":"k/a","Value":null,"PreviousIndex":3,"Index":4})"));
 }
@@ -385,64 +385,64 @@ TEST_CASE("a server that continues from a cursor of another history is found") {
   for (const auto& [kind, data] : {std::pair("progress", "{\"Index\":2}"),
                                    {"snapshot", "{\"Index\":2}"},
                                    {"reset", R"({"Index":2,"Reason":"floor"})"}}) {
-    judged_stream j;
+    checked_stream j;
     j.begin();
-    j.judge.opened(true);
+    j.checker.opened(true);
     CHECK_FALSE(j.told("", "leaderless", "{}")); // it did not get that far
-    CHECK(j.judge.last_id() == "2");
+    CHECK(j.checker.last_id() == "2");
     CHECK(j.told("2", kind, data));
   }
-  judged_stream j;
+  checked_stream j;
   j.begin();
-  j.judge.opened(true);
-  CHECK(j.judge.waits_for_reset());
+  j.checker.opened(true);
+  CHECK(j.checker.waits_for_reset());
   CHECK_FALSE(j.told("0", "reset", history));
-  CHECK_FALSE(j.judge.waits_for_reset());
+  CHECK_FALSE(j.checker.waits_for_reset());
   CHECK(j.told("0", "reset", R"({"Index":2,"Reason":"permissions"})")); // there are none in these runs
 }
 
 TEST_CASE("changes that a stream skips, or delivers twice, are found") {
   SECTION("the rest of an entry behind a cut") {
-    judged_stream j;
+    checked_stream j;
     j.begin();
     j.change("3.0", "set", "k/a", 1, "Mg==");
     j.change("4.0", "delete", "k/a", 3);
     CHECK(j.progress("4"));
   }
   SECTION("a change in between") {
-    judged_stream j;
+    checked_stream j;
     j.begin();
     CHECK(j.change("4.0", "delete", "k/a", 3));
   }
   SECTION("twice") {
-    judged_stream j;
+    checked_stream j;
     j.begin();
     j.change("3.0", "set", "k/a", 1, "Mg==");
     CHECK(j.change("3.0", "set", "k/a", 1, "Mg=="));
   }
   SECTION("progress before its events") {
-    judged_stream j;
+    checked_stream j;
     j.begin();
     CHECK(j.progress("3"));
   }
   SECTION("another value") {
-    judged_stream j;
+    checked_stream j;
     j.begin();
     j.change("3.0", "set", "k/a", 1, "Mw==");
     CHECK(j.progress("3"));
   }
   SECTION("a row that is newer than its snapshot") {
-    judged_stream j;
+    checked_stream j;
     j.told("0", "reset", "{\"Index\":2,\"Reason\":\"floor\"}");
     CHECK(j.told("", "set", R"({"Key":"k/a","Value":"Mg==","PreviousIndex":0,"Index":3})"));
   }
   SECTION("progress of what is not committed") {
-    judged_stream j;
+    checked_stream j;
     j.begin();
     CHECK(j.progress("9"));
   }
   SECTION("progress that goes back") {
-    judged_stream j;
+    checked_stream j;
     j.begin();
     j.change("3.0", "set", "k/a", 1, "Mg==");
     j.progress("3");

@@ -135,17 +135,17 @@ TEST_CASE("lock: a session counts as long as the server counts it, whatever answ
     asio::io_context loop;
     const auto held = make_holding(loop, node.target(), {}, {.prefix = "k", .ttl = ttl});
     bool longer = false, begun = false;
-    const auto judge = [&] { longer = longer || (!held->over() && held->valid_until() > node.lives_until()); };
+    const auto compare = [&] { longer = longer || (!held->over() && held->valid_until() > node.lives_until()); };
     asio::co_spawn(
         loop,
         [&]() -> asio::awaitable<void> {
           const auto made = co_await held->begin("test");
           begun = made.ok();
-          judge();
+          compare();
           bell wait(loop.get_executor());
           for (int i = 0; i < 3000 && node.renewals() < 4 && !held->over(); ++i) {
             co_await wait.wait(10ms);
-            judge();
+            compare();
           }
           co_await held->end();
         },

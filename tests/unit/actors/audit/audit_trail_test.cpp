@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using judged = audit_trail::verdict;
+using decision_of_trail = audit_trail::decision;
 
 const std::string secret_of_test = "5f2c4a4e-9d1c-4f0b-8c46-0d4c2f6a7b11";
 
@@ -33,10 +33,10 @@ struct trail_fixture : asked_fixture {
     trail.begin(e, r, p, now);
     return e;
   }
-  judged answered(exchange& e, int status = 200) {
+  decision_of_trail answered(exchange& e, int status = 200) {
     e.answer.emplace();
     e.answer->status = status;
-    return trail.judge(e, now);
+    return trail.decide(e, now);
   }
   void knows(const read_query& asked, const std::string& accessor) {
     auto t = std::make_shared<state::acl_token>();
@@ -62,7 +62,7 @@ bool has(const std::string& text, const std::string& part) {
 TEST_CASE("audit_trail: one batch is in progress, and lines meanwhile form the next") {
   trail_fixture f(false);
   for (int i = 0; i < 3; ++i)
-    CHECK(f.answered(f.writes()) == judged::send);
+    CHECK(f.answered(f.writes()) == decision_of_trail::send);
   const auto first = f.sent();
   CHECK(std::count(first.begin(), first.end(), '\n') == 1);
   CHECK(f.out.list.empty());
@@ -77,18 +77,18 @@ TEST_CASE("audit_trail: enforced, an answer waits for its line, and not for late
   auto& b = f.writes();
   CHECK(f.trail.admit(a));
   CHECK(f.trail.admit(b));
-  CHECK(f.answered(a) == judged::wait);
-  CHECK(f.answered(b) == judged::wait);
-  CHECK(f.answered(a) == judged::wait);
+  CHECK(f.answered(a) == decision_of_trail::wait);
+  CHECK(f.answered(b) == decision_of_trail::wait);
+  CHECK(f.answered(a) == decision_of_trail::wait);
   const auto line = f.sent();
   f.trail.written({1, line.size(), ""}, f.now);
   CHECK(f.client->told == 2); // each waiting exchange once
-  CHECK(f.trail.judge(a, f.now) == judged::send);
-  CHECK(f.trail.judge(b, f.now) == judged::wait);
+  CHECK(f.trail.decide(a, f.now) == decision_of_trail::send);
+  CHECK(f.trail.decide(b, f.now) == decision_of_trail::wait);
   const auto next = f.sent();
   f.trail.written({1, next.size(), ""}, f.now);
   CHECK(f.client->told == 3);
-  CHECK(f.trail.judge(b, f.now) == judged::send);
+  CHECK(f.trail.decide(b, f.now) == decision_of_trail::send);
 }
 
 TEST_CASE("audit_trail: enforced, half a batch that found no room is sent again, in its order") {
@@ -98,15 +98,15 @@ TEST_CASE("audit_trail: enforced, half a batch that found no room is sent again,
   auto& c = f.writes();
   for (auto* e : {&a, &b, &c}) {
     CHECK(f.trail.admit(*e));
-    CHECK(f.answered(*e) == judged::wait);
+    CHECK(f.answered(*e) == decision_of_trail::wait);
   }
   f.trail.written({1, f.sent().size(), ""}, f.now);
   const auto both = f.sent();
   const auto one = both.find('\n') + 1;
   f.trail.written({1, one, "no room"}, f.now);
-  CHECK(f.trail.judge(a, f.now) == judged::send);
-  CHECK(f.trail.judge(b, f.now) == judged::send);
-  CHECK(f.trail.judge(c, f.now) == judged::withhold);
+  CHECK(f.trail.decide(a, f.now) == decision_of_trail::send);
+  CHECK(f.trail.decide(b, f.now) == decision_of_trail::send);
+  CHECK(f.trail.decide(c, f.now) == decision_of_trail::withhold);
   CHECK(has(f.trail.withheld().body, "(no room)"));
   CHECK(f.out.list.empty());
   f.trail.tick(f.now + 999ms);
@@ -115,7 +115,7 @@ TEST_CASE("audit_trail: enforced, half a batch that found no room is sent again,
   CHECK(f.sent() == both.substr(one));
   auto& refused = f.writes();
   CHECK_FALSE(f.trail.admit(refused));
-  CHECK(f.trail.judge(refused, f.now) == judged::withhold);
+  CHECK(f.trail.decide(refused, f.now) == decision_of_trail::withhold);
   f.trail.written({1, both.size() - one, ""}, f.now);
   CHECK(f.trail.admit(f.writes()));
   CHECK(f.out.list.empty()); // requests that never began left no line
@@ -125,12 +125,12 @@ TEST_CASE("audit_trail: enforced, a disk that hangs is not waited for without en
   trail_fixture f(true);
   auto& a = f.writes();
   CHECK(f.trail.admit(a));
-  CHECK(f.answered(a) == judged::wait);
+  CHECK(f.answered(a) == decision_of_trail::wait);
   f.trail.tick(f.now + 29s);
-  CHECK(f.trail.judge(a, f.now) == judged::wait);
+  CHECK(f.trail.decide(a, f.now) == decision_of_trail::wait);
   f.trail.tick(f.now + 30s);
   CHECK(f.client->told > 0);
-  CHECK(f.trail.judge(a, f.now) == judged::withhold);
+  CHECK(f.trail.decide(a, f.now) == decision_of_trail::withhold);
   CHECK_FALSE(f.trail.admit(f.writes()));
   f.trail.written({1, f.sent().size(), ""}, f.now + 40s);
   CHECK(f.trail.admit(f.writes()));
@@ -144,12 +144,12 @@ TEST_CASE("audit_trail: a line waits until its token is identified, and the resp
   CHECK(asked.request.query.by->secret == secret_of_test);
   auto& b = f.writes(true); // no second query
   CHECK(f.out.list.empty());
-  CHECK(f.answered(a) == judged::send);
+  CHECK(f.answered(a) == decision_of_trail::send);
   CHECK(f.out.list.empty());
   f.knows(asked, "accessor-1");
   CHECK(has(f.sent(), R"("accessor_id":"accessor-1")"));
   f.trail.written({1, 1, ""}, f.now);
-  CHECK(f.answered(b) == judged::send);
+  CHECK(f.answered(b) == decision_of_trail::send);
   CHECK(has(f.sent(), R"("accessor_id":"accessor-1")"));
   // Cached results expire soon.
   f.writes(true);
@@ -164,7 +164,7 @@ TEST_CASE("audit_trail: a token that was unknown to this server is looked up onc
   trail_fixture f(false);
   auto& done = f.writes(true);
   f.knows_nobody(f.out.take<read_query>());
-  CHECK(f.answered(done) == judged::send);
+  CHECK(f.answered(done) == decision_of_trail::send);
   f.knows(f.out.take<read_query>(), "accessor-1");
   const auto line = f.sent();
   CHECK(has(line, R"("accessor_id":"accessor-1")"));
@@ -173,7 +173,7 @@ TEST_CASE("audit_trail: a token that was unknown to this server is looked up onc
   f.now += 1s;
   auto& denied = f.writes(true);
   f.knows_nobody(f.out.take<read_query>());
-  CHECK(f.answered(denied, 403) == judged::send);
+  CHECK(f.answered(denied, 403) == decision_of_trail::send);
   CHECK(has(f.sent(), R"("accessor_id":"","description":"")"));
 }
 
@@ -181,7 +181,7 @@ TEST_CASE("audit_trail: tables that do not answer cost the name, not the line") 
   trail_fixture f(false);
   auto& e = f.writes(true);
   f.out.take<read_query>();
-  CHECK(f.answered(e, 403) == judged::send);
+  CHECK(f.answered(e, 403) == decision_of_trail::send);
   f.trail.tick(f.now + 4999ms);
   CHECK(f.out.list.empty());
   f.trail.tick(f.now + 5s);

@@ -26,9 +26,9 @@ struct queue_fixture {
   void request(const std::string& line, const std::string& headers = {}, const std::string& body = {}) {
     http_reader reader(host.rules);
     std::size_t used = 0;
-    const auto verdict = reader.read(line + " HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n" + body, used);
-    REQUIRE((verdict == http_reader::verdict::complete || verdict == http_reader::verdict::head));
-    queue.begin(reader, "127.0.0.1", nullptr, verdict == http_reader::verdict::head);
+    const auto outcome = reader.read(line + " HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n" + body, used);
+    REQUIRE((outcome == http_reader::outcome::complete || outcome == http_reader::outcome::head));
+    queue.begin(reader, "127.0.0.1", nullptr, outcome == http_reader::outcome::head);
   }
   static void answer(exchange& e, const std::string& text) { e.answer = http::error_response(500, text); }
   std::string write() {
@@ -152,8 +152,8 @@ TEST_CASE("exchange_queue: after the last response nothing is written") {
     f.request("PUT /plain");
     http_reader reader(f.host.rules);
     std::size_t used = 0;
-    const auto verdict = reader.read("nonsense\r\n\r\n", used);
-    f.queue.refuse(verdict, reader);
+    const auto outcome = reader.read("nonsense\r\n\r\n", used);
+    f.queue.refuse(outcome, reader);
     CHECK(f.queue.ended());
     f.answer(*f.host.dispatched[0], "first");
     const auto bytes = f.write();
@@ -195,7 +195,7 @@ TEST_CASE("exchange_queue: an upload is forwarded as it arrives, and not too far
   }
   SECTION("its rest cannot be read") {
     http_reader reader(f.host.rules);
-    f.queue.refuse(http_reader::verdict::bad_request, reader);
+    f.queue.refuse(http_reader::outcome::bad_request, reader);
     CHECK(f.host.forgotten == 1);
     CHECK(bodies(f.write()) == "400 Bad Request");
     CHECK(f.queue.closing());

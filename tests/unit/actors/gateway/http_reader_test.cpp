@@ -9,12 +9,12 @@
 #include <vector>
 
 using namespace belay::actors;
-using verdict = http_reader::verdict;
+using read_outcome = http_reader::outcome;
 
 namespace {
 
 /// The result of reading the first request of `bytes`, in pieces of that size.
-verdict verdict_of(std::string_view bytes, std::size_t piece, std::string* body = nullptr) {
+read_outcome outcome_of(std::string_view bytes, std::size_t piece, std::string* body = nullptr) {
   http_reader_rules rules;
   rules.body_limit = [](std::string_view, std::string_view) { return belay::http::body_limit{1000}; };
   http_reader reader(rules);
@@ -23,19 +23,19 @@ verdict verdict_of(std::string_view bytes, std::size_t piece, std::string* body 
     std::size_t used = 0;
     const auto v = reader.read(waiting, used);
     waiting.erase(0, used);
-    if (v == verdict::complete && body != nullptr)
+    if (v == read_outcome::complete && body != nullptr)
       *body = reader.request().body;
-    if (v != verdict::more || bytes.empty())
+    if (v != read_outcome::more || bytes.empty())
       return v;
     waiting += bytes.substr(0, piece);
     bytes.remove_prefix(std::min(piece, bytes.size()));
   }
 }
 
-verdict verdict_of(std::string_view bytes) {
-  const auto whole = verdict_of(bytes, bytes.size());
+read_outcome outcome_of(std::string_view bytes) {
+  const auto whole = outcome_of(bytes, bytes.size());
   for (const std::size_t piece : {1, 2, 7})
-    CHECK(verdict_of(bytes, piece) == whole);
+    CHECK(outcome_of(bytes, piece) == whole);
   return whole;
 }
 
@@ -44,8 +44,8 @@ verdict verdict_of(std::string_view bytes) {
 TEST_CASE("http_reader: where a request ends must be the same for everybody") {
   const std::string line = "PUT /v1/kv/a HTTP/1.1\r\n", old_line = "PUT /v1/kv/a HTTP/1.0\r\n", host = "Host: x\r\n";
   const std::string chunks = "\r\n1\r\nx\r\n0\r\n\r\n";
-  const auto bad = verdict::bad_request, good = verdict::complete;
-  const std::vector<std::pair<std::string, verdict>> rows{
+  const auto bad = read_outcome::bad_request, good = read_outcome::complete;
+  const std::vector<std::pair<std::string, read_outcome>> rows{
       {line + host + "Content-Length: 1\r\n\r\nx", good},
       {line + host + "Content-Length:\t1 \t\r\n\r\nx", good},
       {line + host + "Content-Length: 1\r\nContent-Length: 1\r\n\r\nx", bad},
@@ -94,7 +94,7 @@ TEST_CASE("http_reader: where a request ends must be the same for everybody") {
   };
   for (const auto& [bytes, wanted] : rows) {
     INFO(belay::go_compat::quoted(bytes));
-    CHECK(verdict_of(bytes) == wanted);
+    CHECK(outcome_of(bytes) == wanted);
   }
 }
 
@@ -104,29 +104,29 @@ TEST_CASE("http_reader: lines may end in LF alone, and the body begins where the
                            "PUT /v1/kv/a HTTP/1.1\nHost: x\r\nContent-Length: 6\n\r\n"})
     for (const std::size_t piece : {1, 2, 3, 7, 1000}) {
       std::string body;
-      CHECK(verdict_of(head + std::string("a\n\nb\r\n"), piece, &body) == verdict::complete);
+      CHECK(outcome_of(head + std::string("a\n\nb\r\n"), piece, &body) == read_outcome::complete);
       CHECK(body == "a\n\nb\r\n");
     }
 }
 
 TEST_CASE("http_reader: one host, as Go demands it") {
   const std::string line = "GET / HTTP/1.1\r\n", old_line = "GET / HTTP/1.0\r\n";
-  const std::vector<std::pair<std::string, verdict>> rows{
-      {line + "Host: x\r\n\r\n", verdict::complete},
-      {line + "Host: [::1]:8500\r\n\r\n", verdict::complete},
-      {line + "Host:\r\n\r\n", verdict::complete},
-      {line + "\r\n", verdict::no_host},
-      {line + "Host: x\r\nHost: x\r\n\r\n", verdict::many_hosts},
-      {line + "Host: x\r\nA: b\r\nhOST: y\r\n\r\n", verdict::many_hosts},
-      {line + "Host: x y\r\n\r\n", verdict::malformed_host},
-      {line + "Host: x/y\r\n\r\n", verdict::malformed_host},
-      {line + "Host: x@y\r\n\r\n", verdict::malformed_host},
-      {old_line + "\r\n", verdict::complete},
-      {old_line + "Host: x\r\nHost: y\r\n\r\n", verdict::many_hosts},
+  const std::vector<std::pair<std::string, read_outcome>> rows{
+      {line + "Host: x\r\n\r\n", read_outcome::complete},
+      {line + "Host: [::1]:8500\r\n\r\n", read_outcome::complete},
+      {line + "Host:\r\n\r\n", read_outcome::complete},
+      {line + "\r\n", read_outcome::no_host},
+      {line + "Host: x\r\nHost: x\r\n\r\n", read_outcome::many_hosts},
+      {line + "Host: x\r\nA: b\r\nhOST: y\r\n\r\n", read_outcome::many_hosts},
+      {line + "Host: x y\r\n\r\n", read_outcome::malformed_host},
+      {line + "Host: x/y\r\n\r\n", read_outcome::malformed_host},
+      {line + "Host: x@y\r\n\r\n", read_outcome::malformed_host},
+      {old_line + "\r\n", read_outcome::complete},
+      {old_line + "Host: x\r\nHost: y\r\n\r\n", read_outcome::many_hosts},
   };
   for (const auto& [bytes, wanted] : rows) {
     INFO(belay::go_compat::quoted(bytes));
-    CHECK(verdict_of(bytes) == wanted);
+    CHECK(outcome_of(bytes) == wanted);
   }
 }
 
@@ -139,8 +139,8 @@ TEST_CASE("http_reader: chunks") {
                            "005 \t\r\nhello\r\n0 ;a\r\n\r\n", "1\r\nh\r\n4\r\nello\r\n0\r\n\r\n"}) {
     INFO(good);
     body.clear();
-    CHECK(verdict_of(with(good)) == verdict::complete);
-    verdict_of(with(good), 1000, &body);
+    CHECK(outcome_of(with(good)) == read_outcome::complete);
+    outcome_of(with(good), 1000, &body);
     CHECK(body == "hello");
   }
   for (const auto* bad :
@@ -149,8 +149,8 @@ TEST_CASE("http_reader: chunks") {
         "5\r\nhellox\r\n0\r\n\r\n", "5\r\nhello\n0\r\n\r\n", "5;a\nb\r\nhello\r\n0\r\n\r\n", ";a\r\n\r\n", "\r\n",
         "0000000000000005\r\nhello\r\n0\r\n\r\n", "ffffffffffffffff1\r\n"}) {
     INFO(bad);
-    CHECK(verdict_of(with(bad)) == verdict::bad_request);
+    CHECK(outcome_of(with(bad)) == read_outcome::bad_request);
   }
-  CHECK(verdict_of(with("5" + std::string(20'000, ' ') + "\r\n")) == verdict::bad_request);
-  CHECK(verdict_of(with("3e9\r\n")) == verdict::body_too_large);
+  CHECK(outcome_of(with("5" + std::string(20'000, ' ') + "\r\n")) == read_outcome::bad_request);
+  CHECK(outcome_of(with("3e9\r\n")) == read_outcome::body_too_large);
 }

@@ -80,7 +80,7 @@ public:
       ERR_clear_error();
       const int n = SSL_read(ssl_.get(), bytes, sizeof bytes);
       if (n <= 0)
-        return judge(n);
+        return outcome_of(n);
       said.append(bytes, static_cast<std::size_t>(n));
     }
     return true;
@@ -125,9 +125,9 @@ private:
     ERR_clear_error();
     const int r = SSL_do_handshake(ssl_.get());
     established_ = r == 1;
-    return established_ || judge(r);
+    return established_ || outcome_of(r);
   }
-  bool judge(int r) {
+  bool outcome_of(int r) {
     switch (SSL_get_error(ssl_.get(), r)) {
     case SSL_ERROR_WANT_READ:
       return true;

@@ -1,4 +1,4 @@
-#include "sim/checkers/models/health_judgement.hpp"
+#include "sim/checkers/models/health_check.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
@@ -37,7 +37,7 @@ std::string wrong_about(const json::object& told, const member_truth& m) {
 
 } // namespace
 
-std::optional<std::string> judge_health(std::string_view answer, const std::vector<member_truth>& members) {
+std::optional<std::string> check_health(std::string_view answer, const std::vector<member_truth>& members) {
   boost::system::error_code ec;
   const auto parsed = json::parse(json::string_view(answer.data(), answer.size()), ec);
   const auto* o = ec ? nullptr : parsed.if_object();

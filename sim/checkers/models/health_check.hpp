@@ -22,6 +22,6 @@ struct member_truth {
 /// with its role; one leads. Unreachable ones are `failed`; one that is unreachable or has a full
 /// disk is unhealthy. All are healthy if each is. As many voters may fail as exceed a quorum.
 /// @returns what is wrong with the JSON; nullopt: nothing
-std::optional<std::string> judge_health(std::string_view json, const std::vector<member_truth>& members);
+std::optional<std::string> check_health(std::string_view json, const std::vector<member_truth>& members);
 
 } // namespace belay::sim

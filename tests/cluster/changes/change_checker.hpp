@@ -24,7 +24,7 @@ struct known_row {
 using known_state = std::map<std::string, known_row>;
 
 /// Receives the events of one stream after another, each of which resumes where the last one ended.
-class change_judge {
+class change_checker {
 public:
   void take(const sim::stream_event& e);
 

@@ -1,4 +1,4 @@
-#include "tests/cluster/changes/change_judge.hpp"
+#include "tests/cluster/changes/change_checker.hpp"
 
 #include "tests/harness/base64.hpp"
 
@@ -11,7 +11,7 @@ change_place place_of(const std::string& id) {
   return {std::stoull(id), dot == std::string::npos ? UINT64_MAX : std::stoull(id.substr(dot + 1))};
 }
 
-void change_judge::take(const sim::stream_event& e) {
+void change_checker::take(const sim::stream_event& e) {
   const auto data = boost::json::parse(e.data).as_object();
   if (!e.id.empty())
     last_id_ = e.id;

@@ -1,4 +1,4 @@
-#include "sim/checkers/changes/change_judge.hpp"
+#include "sim/checkers/changes/change_checker.hpp"
 
 #include "protocol/base/probe.hpp"
 #include "protocol/go_compat/base64.hpp"
@@ -30,7 +30,7 @@ std::string text_in(const boost::json::object& o, const char* name) {
 
 } // namespace
 
-broken change_judge::told(const stream_event& e) {
+broken change_checker::told(const stream_event& e) {
   boost::json::error_code wrong;
   const auto parsed = boost::json::parse(e.data, wrong);
   if (wrong || !parsed.is_object())
@@ -69,7 +69,7 @@ broken change_judge::told(const stream_event& e) {
   return take_change(position, key, std::move(current), log_index{number_in(data, "PreviousIndex")}, e.kind == "set");
 }
 
-broken change_judge::begin_snapshot(const stream_event& e, log_index index, const std::string& reason) {
+broken change_checker::begin_snapshot(const stream_event& e, log_index index, const std::string& reason) {
   if (e.id != "0")
     return "a " + e.kind + " begins with the id " + e.id;
   if (e.kind == "reset")
@@ -82,7 +82,7 @@ broken change_judge::begin_snapshot(const stream_event& e, log_index index, cons
   return std::nullopt;
 }
 
-broken change_judge::take_row(const stream_event& e, const std::string& key, row now) {
+broken change_checker::take_row(const stream_event& e, const std::string& key, row now) {
   if (e.kind != "set" || !e.id.empty())
     return "a snapshot has " + e.kind + " with the id " + e.id;
   if (now.index > snapshot_)
@@ -91,8 +91,8 @@ broken change_judge::take_row(const stream_event& e, const std::string& key, row
   return std::nullopt;
 }
 
-broken change_judge::take_change(std::string_view position, const std::string& key, row now, log_index previous,
-                                 bool sets) {
+broken change_checker::take_change(std::string_view position, const std::string& key, row now, log_index previous,
+                                   bool sets) {
   const std::string id(position);
   const auto dot = position.find('.');
   const auto index = number_of(position.substr(0, dot));
@@ -116,7 +116,7 @@ broken change_judge::take_change(std::string_view position, const std::string& k
   return std::nullopt;
 }
 
-broken change_judge::take_progress(std::string_view position, log_index index) {
+broken change_checker::take_progress(std::string_view position, log_index index) {
   const std::string id(position);
   if (number_of(position) != index.value)
     return "progress up to " + to_string(index) + " has the id " + id;
@@ -132,7 +132,7 @@ broken change_judge::take_progress(std::string_view position, log_index index) {
   return has_state_ ? compare_with(index) : std::nullopt;
 }
 
-broken change_judge::compare_with(log_index at) const {
+broken change_checker::compare_with(log_index at) const {
   if (keys_.doubtful_under(prefix_, at))
     return std::nullopt;
   PROBE("changes: what a stream has told was compared with the state");

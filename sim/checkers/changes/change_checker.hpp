@@ -13,13 +13,13 @@
 
 namespace belay::sim {
 
-class change_judge {
+class change_checker {
 public:
   /// The model was given each entry before an event reports it.
   /// @param named gets each cursor: its index, and the history that it names (empty: none).
   /// @returns what is wrong with that
-  using name_judge = std::function<broken(log_index index, std::string_view history)>;
-  change_judge(const kv_model& keys, std::string prefix, name_judge named)
+  using name_check = std::function<broken(log_index index, std::string_view history)>;
+  change_checker(const kv_model& keys, std::string prefix, name_check named)
       : keys_(keys), prefix_(std::move(prefix)), named_(std::move(named)) {}
 
   /// A stream begins; it resumes after last_id().
@@ -59,7 +59,7 @@ private:
 
   const kv_model& keys_;
   std::string prefix_;
-  name_judge named_;
+  name_check named_;
   std::string last_id_;
   place at_;
   log_index snapshot_; ///< in progress
