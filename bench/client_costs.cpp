@@ -184,8 +184,8 @@ long resident_kb() {
 /// Requests per second of all kinds, as the server counts them, in the last complete 10 s.
 double served(by_hand& raw) {
   double all = 0;
-  auto told = json::parse(raw.ask("GET", "/v1/agent/metrics")).as_object();
-  for (const auto& each : told.at("Samples").as_array()) {
+  auto received = json::parse(raw.ask("GET", "/v1/agent/metrics")).as_object();
+  for (const auto& each : received.at("Samples").as_array()) {
     std::string name(each.at("Name").as_string());
     if (name.find(".http.") != name.npos)
       all += each.at("Count").to_number<double>();

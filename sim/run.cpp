@@ -145,7 +145,7 @@ public:
     watcher_.votes = [this](std::size_t node) { nemesis_.on_vote(node); };
     nodes_.answered = [this](std::size_t node, int life, const client_answer& a) {
       if (!autopilot_.take(node, life, a))
-        clients_.on_told(node, a);
+        clients_.on_notified(node, a);
     };
     clients_.begun = [this](const operation& o) {
       progress_.begun(o);
@@ -445,7 +445,7 @@ private:
         return clients_.find(id).result != outcome::pending || clients_.find(id).read->min_index >= last_change(id);
       });
     });
-    all_streams_are_told();
+    all_streams_are_notified();
     until_none("library", [this] { return library_.unfinished(); });
     settle("convergence", [this] { return agreed_leader() && converged(); });
     if (!swarm_.frozen)
@@ -463,7 +463,7 @@ private:
   }
 
   /// Every client that follows changes receives all of them, even if its earlier streams broke.
-  void all_streams_are_told() {
+  void all_streams_are_notified() {
     const auto there = replies_.committed();
     until_none("streams", [&] {
       followers_.stay_at(nodes_of_working_servers());
@@ -493,9 +493,9 @@ private:
 
   /// Checks autopilot's report on the servers once they are healthy, or broken, and stay so.
   void check_autopilot() {
-    const auto told = [this](
-                          std::set<std::size_t> well, std::optional<std::size_t> full = {},
-                          const std::function<bool()>& not_so = [] { return false; }) {
+    const auto is_reported = [this](
+                                 std::set<std::size_t> well, std::optional<std::size_t> full = {},
+                                 const std::function<bool()>& not_so = [] { return false; }) {
       autopilot_.expect(std::move(well), full);
       const auto right = [&] { return !autopilot_.wrong() || not_so(); };
       if (fine() && !run_until_reached(right, autopilot_max) && fine())
@@ -509,7 +509,7 @@ private:
     for (const auto i : healed_nodes_)
       if (nodes_.running(i))
         well.insert(i);
-    if (!told(well) || !tape_.chance({stream_kind::swarm, 1001}, 250'000))
+    if (!is_reported(well) || !tape_.chance({stream_kind::swarm, 1001}, 250'000))
       return;
     // Fills the disk of a follower, if the remaining voters are a quorum.
     auto voters = members();
@@ -553,12 +553,12 @@ private:
       PROBE("sim: a full disk is told to operators");
       auto others = well;
       others.erase(victim);
-      if (!told(others, victim, [&] { return has() != known || !leads(); })) // it was only slow
+      if (!is_reported(others, victim, [&] { return has() != known || !leads(); })) // it was only slow
         return;
     }
     disk.set_full(false);
     settle("convergence", [this] { return agreed_leader() && converged(); });
-    told(well);
+    is_reported(well);
   }
 
   /// The registrations and check results of the agents must reach the catalog.

@@ -56,16 +56,16 @@ void probe_addresses::find(const std::string& host, const std::string& port, fou
       !list.empty())
     return then(asio_endpoints(list, *number), {});
   // This object owns the callback: a posted call is dropped after a cancel or a new lookup.
-  auto told =
+  auto given =
       std::make_shared<std::function<void(const endpoints&)>>([host, then = std::move(then)](const endpoints& list) {
         then(list, list.empty() ? "lookup " + host + ": no such host" : std::string());
       });
   auto question = std::make_shared<name_lookups::answered>();
-  *question = [&loop = loop_, told, number = *number,
+  *question = [&loop = loop_, given, number = *number,
                self = std::weak_ptr(question)](const name_lookups::addresses& list) {
-    boost::asio::post(loop, [told, self, list = asio_endpoints(list, number)] {
+    boost::asio::post(loop, [given, self, list = asio_endpoints(list, number)] {
       if (const auto still_asked = self.lock())
-        (*told)(list);
+        (*given)(list);
     });
   };
   waiting_ = question;

@@ -11,7 +11,7 @@ namespace belay::actors {
 namespace {
 
 // A file that cannot be removed causes a warning with each rotation.
-constexpr std::int64_t told_again_after_ns = 60'000'000'000;
+constexpr std::int64_t sent_again_after_ns = 60'000'000'000;
 
 } // namespace
 
@@ -39,9 +39,9 @@ void audit_log::write(const write_audit& w) {
 
 void audit_log::tell_complaint(std::int64_t now_ns) {
   const auto complaint = file_.take_complaint();
-  if (complaint.empty() || std::abs(now_ns - told_ns_) < told_again_after_ns)
+  if (complaint.empty() || std::abs(now_ns - sent_ns_) < sent_again_after_ns)
     return;
-  told_ns_ = now_ns;
+  sent_ns_ = now_ns;
   log::warn("audit", "audit files cannot be rotated; lines are still written",
             {{"file", file_.name()}, {"error", complaint}});
 }

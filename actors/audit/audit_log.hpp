@@ -26,7 +26,7 @@ private:
   node_actors_ptr node_actors_;
   rotated_file file_;
   std::function<std::int64_t()> wall_ns_;
-  std::int64_t told_ns_ = 0;
+  std::int64_t sent_ns_ = 0;
 };
 
 } // namespace belay::actors

@@ -25,7 +25,7 @@ constexpr std::chrono::seconds retry_after{1};
 // Clients wait no longer for a disk that hangs.
 constexpr std::chrono::seconds write_patience{30};
 // A disk may be full for hours.
-constexpr std::chrono::minutes told_again_after{1};
+constexpr std::chrono::minutes logged_again_after{1};
 
 /// Load balancers and orchestrators poll these; they reveal nothing that needs a permission.
 bool is_probe(std::string_view route) {
@@ -288,17 +288,17 @@ void audit_trail::written(const audit_written& w, monotonic_time now) {
   if (sent == nullptr) // from before close()
     return;
   auto lines = w.lines;
-  const auto told = std::exchange(lost_in_sent_, 0);
-  if (told > 0 && lines > 0) {
+  const auto reported = std::exchange(lost_in_sent_, 0);
+  if (reported > 0 && lines > 0) {
     --lines;
-    lost_ -= told;
+    lost_ -= reported;
   }
   written_ += lines;
   metrics_.audit_lines(lines);
   if (w.error.empty()) {
     if (std::exchange(broken_, false)) {
       metrics_.audit_broken(false);
-      log::info("audit", "audit log is written again", {{"lost_lines", std::exchange(lost_untold_, 0)}});
+      log::info("audit", "audit log is written again", {{"lost_lines", std::exchange(lost_unlogged_, 0)}});
     }
   } else {
     const auto rest = std::string_view(*sent).substr(w.bytes);
@@ -306,7 +306,7 @@ void audit_trail::written(const audit_written& w, monotonic_time now) {
       waiting_.insert(0, rest);
       retry_at_ = now + retry_after;
     } else {
-      lost(lines_in(rest) - (told > 0 && w.lines == 0 ? 1 : 0));
+      lost(lines_in(rest) - (reported > 0 && w.lines == 0 ? 1 : 0));
     }
     broken(w.error, now);
   }
@@ -316,20 +316,20 @@ void audit_trail::written(const audit_written& w, monotonic_time now) {
 
 void audit_trail::lost(std::uint64_t lines) {
   lost_ += lines;
-  lost_untold_ += lines;
+  lost_unlogged_ += lines;
   metrics_.audit_lost(lines);
 }
 
 void audit_trail::broken(const std::string& why, monotonic_time now) {
   why_broken_ = why;
-  if (std::exchange(broken_, true) && now - told_at_ < told_again_after)
+  if (std::exchange(broken_, true) && now - logged_at_ < logged_again_after)
     return;
   metrics_.audit_broken(true);
-  told_at_ = now;
+  logged_at_ = now;
   log::error("audit",
              rules_.enforced ? "audit log cannot be written: requests are rejected"
                              : "audit log cannot be written: lines are lost",
-             {{"error", why}, {"lost_lines", std::exchange(lost_untold_, 0)}});
+             {{"error", why}, {"lost_lines", std::exchange(lost_unlogged_, 0)}});
 }
 
 void audit_trail::tell_clients() {

@@ -101,11 +101,11 @@ private:
 
   std::string waiting_;                     ///< lines for the next write_audit
   std::shared_ptr<const std::string> sent_; ///< null: audit_log has nothing to do
-  monotonic_time sent_at_{}, retry_at_{}, told_at_{};
+  monotonic_time sent_at_{}, retry_at_{}, logged_at_{};
   std::uint64_t lines_ = 0, written_ = 0; ///< since the start; without lines about lost ones
   std::uint64_t lost_ = 0;                ///< lines since the last line that reports lost ones
   std::uint64_t lost_in_sent_ = 0;        ///< number reported by the first line of `sent_`; 0: it has no such line
-  std::uint64_t lost_untold_ = 0;         ///< not in the node's own log yet
+  std::uint64_t lost_unlogged_ = 0;       ///< not in the node's own log yet
   bool broken_ = false;
   std::string why_broken_;
   std::vector<std::weak_ptr<requester>> clients_; ///< waiting for the disk

@@ -33,7 +33,7 @@ std::uint64_t hash_of(std::string_view secret) {
 
 } // namespace
 
-void token_owners::ask(const state::auth_context& by, monotonic_time now, told then) {
+void token_owners::ask(const state::auth_context& by, monotonic_time now, owner_found then) {
   const auto hash = hash_of(by.secret);
   if (const auto it = known_.find(hash);
       it != known_.end() && is_secret(it->second.secret, by.secret) && now - it->second.since < known_for)
@@ -55,7 +55,7 @@ void token_owners::ask(const state::auth_context& by, monotonic_time now, told t
   out_.post(std::move(q));
 }
 
-void token_owners::ask_for_accessor(const std::string& accessor, monotonic_time now, told_whether then) {
+void token_owners::ask_for_accessor(const std::string& accessor, monotonic_time now, received_whether then) {
   read_query q{pending_.unclaimed_id(), {}, {}};
   q.request.mode = http::consistency::stale;
   q.request.query = state::acl_token_read{accessor};
@@ -105,7 +105,7 @@ void token_owners::close() {
 }
 
 void token_owners::give_up(monotonic_time asked_before) {
-  std::vector<told> given_up;
+  std::vector<owner_found> given_up;
   std::erase_if(asked_, [&](auto& each) {
     auto& question = each.second;
     if (question.since > asked_before)
@@ -115,7 +115,7 @@ void token_owners::give_up(monotonic_time asked_before) {
       given_up.push_back(std::move(then));
     return true;
   });
-  std::vector<told_whether> not_found;
+  std::vector<received_whether> not_found;
   std::erase_if(accessors_, [&](auto& each) {
     if (each.second.since > asked_before)
       return false;

@@ -20,16 +20,16 @@ struct token_owner {
 
 class token_owners {
 public:
-  using told = std::function<void(const token_owner&)>;
-  using told_whether = std::function<void(bool)>;
+  using owner_found = std::function<void(const token_owner&)>;
+  using received_whether = std::function<void(bool)>;
 
   /// @param out,pending must outlive this object
   token_owners(outbox& out, pending_requests& pending) : out_(out), pending_(pending) {}
 
   /// Calls `then`, at once if the result was read a moment ago.
-  void ask(const state::auth_context& by, monotonic_time now, told then);
+  void ask(const state::auth_context& by, monotonic_time now, owner_found then);
   /// Whether this server has a token with that accessor.
-  void ask_for_accessor(const std::string& accessor, monotonic_time now, told_whether then);
+  void ask_for_accessor(const std::string& accessor, monotonic_time now, received_whether then);
   /// @returns false: it is the response to another query
   bool answered(const read_result& r, monotonic_time now);
   /// Call it regularly: drops old results. Queries without response get an empty result.
@@ -50,12 +50,12 @@ private:
   struct question {
     std::string secret;
     monotonic_time since;
-    std::vector<told> waiting;
+    std::vector<owner_found> waiting;
   };
 
   struct accessor_question {
     monotonic_time since;
-    told_whether then;
+    received_whether then;
   };
 
   outbox& out_;

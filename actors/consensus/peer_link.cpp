@@ -463,12 +463,13 @@ void peer_link::on_accepted_closed(incoming_map::iterator it) {
   const auto peer = it->second.peer;
   const auto name = it->second.name;
   // The line for operators is the loss of the connection to the peer.
-  const bool told = !address_of_.contains(peer) && may_log_about(it->second, "hung up ");
+  const bool logs_it = !address_of_.contains(peer) && may_log_about(it->second, "hung up ");
   pending_.left(it->second.from);
   incoming_.erase(it);
   if (is_heard(peer))
     return; // it reconnected before the old connection was seen to close
-  log::write(told ? log::level::info : log::level::debug, "peer_link", "connection closed by peer", {{"peer", name}});
+  log::write(logs_it ? log::level::info : log::level::debug, "peer_link", "connection closed by peer",
+             {{"peer", name}});
   send(node_actors_->raft_peer, peer_lost{peer});
   forget_unverified(peer);
 }

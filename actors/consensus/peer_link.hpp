@@ -80,16 +80,16 @@ private:
     monotonic_time next_event{};         ///< idle: dial again; connecting, shaking hands: give up
     monotonic_time up_since{};
     int failures = 0;
-    std::string complaint;    ///< logged last, until a connection lasts
-    node_id peer;             ///< the server that announced this address; zero: none yet
-    std::string name;         ///< name of `peer`, as announced last
-    bool loss_untold = false; ///< the loss of a connection is not logged yet; the next line about it reports it
-    std::size_t unsent = 0;   ///< passed to CAF
-    peer_queue queue;         ///< not passed to CAF yet
-    std::string fresh;        ///< bytes to pass to CAF; empty between calls
-    bool awaited = false;     ///< raft_peer waits for the result of dialling
-    bool named = false;       ///< by dial_peers; otherwise an unverified peer's, dropped with it
-    bool confirmed = false;   ///< `peer` has announced this address since this connection is up
+    std::string complaint;      ///< logged last, until a connection lasts
+    node_id peer;               ///< the server that announced this address; zero: none yet
+    std::string name;           ///< name of `peer`, as announced last
+    bool loss_unlogged = false; ///< the loss of a connection is not logged yet; the next line about it reports it
+    std::size_t unsent = 0;     ///< passed to CAF
+    peer_queue queue;           ///< not passed to CAF yet
+    std::string fresh;          ///< bytes to pass to CAF; empty between calls
+    bool awaited = false;       ///< raft_peer waits for the result of dialling
+    bool named = false;         ///< by dial_peers; otherwise an unverified peer's, dropped with it
+    bool confirmed = false;     ///< `peer` has announced this address since this connection is up
   };
   struct incoming {
     wire::frame_decoder decoder;

@@ -153,7 +153,7 @@ void peer_link::dialled(outgoing& o) {
   ack_writes(o.handle, true);
   configure_read(o.handle, caf::io::receive_policy::at_most(1024)); // to detect its end; peers send nothing here
   write_hello(o);
-  if (std::exchange(o.loss_untold, false))
+  if (std::exchange(o.loss_unlogged, false))
     log::info("peer_link", "connection to peer lost and restored", {{"peer", o.name}, {"address", o.address}});
   log::debug("peer_link", "connected", {{"address", o.address}, {"tls", o.channel.has_value()}});
   if (!o.peer.is_zero())
@@ -179,7 +179,7 @@ void peer_link::cannot_reach(outgoing& o, const std::string& why) {
   if (o.complaint == why)
     return;
   o.complaint = why;
-  if (o.state != dial_state::up && std::exchange(o.loss_untold, false))
+  if (o.state != dial_state::up && std::exchange(o.loss_unlogged, false))
     return log::warn("peer_link", "connection to peer lost; retrying",
                      {{"peer", o.name}, {"address", o.address}, {"reason", why}});
   complain(o.address, why, "peer unreachable; retrying");
@@ -229,7 +229,7 @@ void peer_link::lost(outgoing& o) {
     o.failures = 0;
     o.complaint.clear();
     o.next_event = now + redial_min;
-    o.loss_untold = o.named || log_limit_.may_write("lost " + o.address, now);
+    o.loss_unlogged = o.named || log_limit_.may_write("lost " + o.address, now);
   }
   if (o.peer.is_zero())
     return;

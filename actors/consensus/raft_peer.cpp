@@ -29,7 +29,7 @@ raft_peer::raft_peer(caf::actor_config& config, actor_host* host, node_actors_pt
       barriers_(self_.id, settings_.seed) {
   level_committed_ = settings_.level_in_tables;
   if (!core_.config().joint())
-    members_told_ = core_.config();
+    members_logged_ = core_.config();
   on_autopilot_changed({settings_.autopilot});
   end_node_by_exceptions_of(*this, node_actors_, "raft_peer");
   if (formation_.cluster_id() != 0 || restored.entries.empty())
@@ -169,7 +169,7 @@ void raft_peer::carry_out(raft::ready r) {
       settings_.taken_in_again();
     dial();
     form_cluster();
-    told_.clear();
+    notified_.clear();
     announce_self();
   }
   const bool serving = core_.is_leader() && core_.may_serve_reads();
@@ -328,7 +328,7 @@ void raft_peer::on_peer_connected(const peer_connected& p) {
     encrypted_.insert(peer);
   else
     encrypted_.erase(peer);
-  told_.erase(peer);
+  notified_.erase(peer);
   places_.reconnected(peer);
   core_.peer_reachable(peer);
   metrics_.peers(connected_.size());
@@ -341,7 +341,7 @@ void raft_peer::on_peer_lost(const peer_lost& p) {
   encrypted_.erase(peer);
   keyrings_.lost(peer);
   answer_keyring();
-  told_.erase(peer);
+  notified_.erase(peer);
   autopilot_.lost(peer);
   clocks_.lost(peer);
   places_.reconnected(peer);

@@ -281,18 +281,18 @@ private:
   /// Ticks, not time: a paused node cannot receive anything.
   std::map<node_id, int> silent_ticks_;
   std::set<node_id> encrypted_; ///< those with an encrypted connection
-  std::set<node_id> told_;      ///< peers that received the present configuration from this node
+  std::set<node_id> notified_;  ///< peers that received the present configuration from this node
   monotonic_time next_gossip_{};
   std::set<node_id> skewed_; ///< peers whose wall clock is off, as logged
   raft::peer_clocks clocks_;
   raft::cluster_clock cluster_clock_;                   ///< clock of the present term, on the leader
-  std::string upgrade_told_;                            ///< what was logged last
+  std::string upgrade_logged_;                          ///< what was logged last
   std::map<node_id, state::feature_level> levels_seen_; ///< feature levels of members that disconnected
   state::feature_level level_committed_ = 0;            ///< highest committed level: a server that lacks it stops there
-  state::history_scope history_told_;                   ///< in the last view
+  state::history_scope history_sent_;                   ///< in the last view
   monotonic_time began_{};                              ///< zero: no tick yet
   log_rate_limiter complaint_log_limit_;                ///< limits log lines about servers that are not members
-  members_heard told_heard_;
+  members_heard contact_sent_;
   raft::autopilot autopilot_;
   monotonic_time next_hand_over_{}; ///< earliest next attempt
   std::set<node_id> replicas_seen_; ///< replicas among the members that disconnected
@@ -300,7 +300,7 @@ private:
   // What was logged last.
   node_id last_leader_; ///< zero: none was known since the process started
   term_id last_leader_term_;
-  raft::configuration members_told_; ///< never joint
+  raft::configuration members_logged_; ///< never joint
   diagnosis::commit_watch commit_watch_;
   monotonic_time write_began_{};             ///< start of the write to the log, while writing_
   raft::local_time next_leaderless_line_{0}; ///< zero: there is a leader

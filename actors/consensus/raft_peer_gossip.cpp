@@ -28,25 +28,25 @@ constexpr std::chrono::milliseconds skew_worth_a_line{500};
 void raft_peer::gossip() {
   if (now() >= next_gossip_) {
     next_gossip_ = now() + gossip_interval;
-    told_.clear();
+    notified_.clear();
   }
-  if (told_.size() >= connected_.size())
+  if (notified_.size() >= connected_.size())
     return;
   wire::gossip g;
   for (const auto& m : core_.config().members)
     g.members.push_back(m.id);
   for (const auto peer : connected_) {
     const auto* known = formation_.find(peer);
-    if (told_.contains(peer) || known == nullptr || known->level == 0 || !formation_.belongs(peer))
+    if (notified_.contains(peer) || known == nullptr || known->level == 0 || !formation_.belongs(peer))
       continue; // the peer may not understand gossip before it has announced a level
-    told_.insert(peer);
+    notified_.insert(peer);
     g.clock = clocks_.say(peer, settings_.wall_clock(), local_now());
     queue_frame(peer, g);
   }
 }
 
 void raft_peer::on_gossip(node_id from, const wire::gossip& g) {
-  core_.told_of(from, g.members);
+  core_.members_received(from, g.members);
   if (!core_.config().contains(from))
     return;
   const auto skew = clocks_.heard(from, g.clock, settings_.wall_clock(), local_now());
@@ -80,7 +80,7 @@ void raft_peer::endorse(node_id from) {
   if (asking == nullptr || asking->cluster_id == 0)
     return;
   if (formation_.cluster_id() == 0)
-    return core_.told_of(self_.id, {from});
+    return core_.members_received(self_.id, {from});
   if (asking->cluster_id != formation_.cluster_id())
     return;
   for (const auto& m : core_.config().members) {
@@ -88,7 +88,7 @@ void raft_peer::endorse(node_id from) {
     if (known == nullptr || known->cluster_id == 0 || known->level != 0)
       continue;
     PROBE("peer: vouched for, a member is of level 0");
-    core_.told_of(m.id, {from});
+    core_.members_received(m.id, {from});
     return;
   }
 }
@@ -116,7 +116,7 @@ std::optional<std::string> raft_peer::not_understood(std::string_view command, n
 }
 
 void raft_peer::tell_log_of_upgrade(const std::string& why) {
-  if (std::exchange(upgrade_told_, why) != why)
+  if (std::exchange(upgrade_logged_, why) != why)
     log::warn("raft_peer", "write postponed until all servers support it", {{"reason", why}});
 }
 
@@ -146,7 +146,7 @@ state::history_scope raft_peer::history() {
 }
 
 void raft_peer::say_history() {
-  if (history() != history_told_)
+  if (history() != history_sent_)
     publish_view();
 }
 

@@ -318,9 +318,9 @@ void raft_peer::tell_members_heard() {
     else if (!p.match.is_zero()) // it has responded in this term
       h.list.emplace_back(p.id, true);
   }
-  if (h == told_heard_)
+  if (h == contact_sent_)
     return;
-  told_heard_ = h;
+  contact_sent_ = h;
   send(node_actors_->health_checks, std::move(h));
 }
 

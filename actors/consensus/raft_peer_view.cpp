@@ -44,8 +44,8 @@ void raft_peer::publish_view() {
                           : soft_.leader != node_id{} ? cluster_standing::follows
                                                       : cluster_standing::alone,
                           std::memory_order_relaxed);
-  history_told_ = history();
-  cluster_view v{soft_, core_.config(), self_.id, serving_, cluster_clock_, history_told_};
+  history_sent_ = history();
+  cluster_view v{soft_, core_.config(), self_.id, serving_, cluster_clock_, history_sent_};
   for (const auto& g : node_actors_->gateways)
     send(g, v);
   send(node_actors_->fsm, std::move(v));
@@ -105,7 +105,7 @@ void raft_peer::log_members(const raft::configuration& now) {
   using kind = raft::member_change::kind;
   if (now.joint())
     return;
-  const auto before = std::exchange(members_told_, now);
+  const auto before = std::exchange(members_logged_, now);
   for (const auto& c : raft::changes_between(before, now)) {
     std::string_view what;
     switch (c.what) {

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t descriptors_reserved = 256;
 // One in this many connections is closed at once, if idle.
 constexpr std::size_t share_that_gives_way = 64;
-constexpr std::chrono::seconds told_again_after{10};
+constexpr std::chrono::seconds logged_again_after{10};
 
 } // namespace
 
@@ -190,15 +190,15 @@ bool client_connections::make_room() {
 }
 
 void client_connections::tell_room_made(const std::string& network, std::size_t connections, std::size_t closed) {
-  given_up_untold_ += closed;
+  given_up_unlogged_ += closed;
   const auto now = host_.now();
-  if (room_told_at_ && now - *room_told_at_ < told_again_after)
+  if (space_reported_at_ && now - *space_reported_at_ < logged_again_after)
     return;
-  room_told_at_ = now;
+  space_reported_at_ = now;
   log::warn("http_gateway", "connection limit reached: oldest idle connections closed",
             {{"address", network},
              {"connections", connections},
-             {"closed", std::exchange(given_up_untold_, 0)},
+             {"closed", std::exchange(given_up_unlogged_, 0)},
              {"advice", "raise the limit of open files, or lower limits.http_max_conns_per_client"}});
 }
 

@@ -97,8 +97,8 @@ private:
   std::size_t counted_ = 0;                            ///< number of them in the metrics
   bool shedding_ = false;
   log_rate_limiter log_limit_;
-  std::size_t given_up_untold_ = 0;            ///< idle connections closed and not logged yet
-  std::optional<monotonic_time> room_told_at_; ///< time of the last log line about them
+  std::size_t given_up_unlogged_ = 0;               ///< idle connections closed and not logged yet
+  std::optional<monotonic_time> space_reported_at_; ///< time of the last log line about them
 };
 
 } // namespace belay::actors

@@ -709,7 +709,7 @@ void http_gateway::answered(read_result& r) {
   }
   if (auto* e = pending_.settle(r.id)) {
     if (e->access.asked)
-      permission_told(*e, r);
+      permission_received(*e, r);
     else if (change_streams::has(*e)) {
       changes_.opened(*e, r, now());
       admission_.answered(*e, now());
@@ -766,7 +766,7 @@ void http_gateway::render_soon() {
 }
 
 void http_gateway::answered(const status_result& s) {
-  questions_.status_told(s);
+  questions_.status_sent(s);
   pending_.progress();
 }
 

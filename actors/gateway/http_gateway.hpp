@@ -194,7 +194,7 @@ private:
   void set_token(exchange& e, const http::agent_token_change& change);
   void ask_bootstrap(exchange& e);
   void propose(exchange& e, const state::command& command);
-  void permission_told(exchange& e, const read_result& r);
+  void permission_received(exchange& e, const read_result& r);
   /// Rechecks permissions of what waits or streams, where only the gateway can.
   void watch_access(exchange& e);
   void reauthorized(const access_watches::news& n);

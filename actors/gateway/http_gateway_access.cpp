@@ -24,7 +24,7 @@ void http_gateway::take_tokens() {
   }
 }
 
-void http_gateway::permission_told(exchange& e, const read_result& r) {
+void http_gateway::permission_received(exchange& e, const read_result& r) {
   if (access_.answered(e, r, now()))
     pass_on(e);
   else

@@ -276,18 +276,18 @@ void cached_answers::answered(question& q) {
   e.pause = std::chrono::milliseconds(0);
   // Indexes that go back, as after a restore, are changes for all clients.
   const bool all = !e.refreshed || e.kept->index < before;
-  std::vector<std::pair<waiting*, std::weak_ptr<const char>>> told;
+  std::vector<std::pair<waiting*, std::weak_ptr<const char>>> served;
   for (auto* w : e.waits)
     if (const auto min_index = w->request.cached->min_index; all || min_index == 0 || min_index < e.kept->index)
-      told.emplace_back(w, w->alive());
-  for (const auto& [w, alive] : told)
+      served.emplace_back(w, w->alive());
+  for (const auto& [w, alive] : served)
     leave(*w);
   const auto what = e.kept;
   const auto headers = marked(e, *what, false);
   if (e.refreshed && e.fetched - e.asked >= settings_.refresh_gap) // otherwise at the next tick
     ask(at);
   // A callback may end others of them, or make requests.
-  for (const auto& [w, alive] : told)
+  for (const auto& [w, alive] : served)
     if (!alive.expired())
       w->tell(200, headers, what);
 }
@@ -306,13 +306,13 @@ void cached_answers::refused(question& q, bool has_failed) {
     std::shared_ptr<const answer> kept; ///< null: the rejection
     header_list headers;
   };
-  std::vector<reply> told;
+  std::vector<reply> served;
   for (auto* w : e.waits) {
     const bool stale =
         has_failed && e.kept != nullptr && !e.refreshed && now - e.fetched < w->request.cached->stale_if_error;
-    told.push_back({w, w->alive(), stale ? e.kept : nullptr, stale ? marked(e, *e.kept, true) : what->headers});
+    served.push_back({w, w->alive(), stale ? e.kept : nullptr, stale ? marked(e, *e.kept, true) : what->headers});
   }
-  for (const auto& t : told)
+  for (const auto& t : served)
     leave(*t.to);
   if (!has_failed || e.kept == nullptr) {
     forget(at);
@@ -321,7 +321,7 @@ void cached_answers::refused(question& q, bool has_failed) {
       e.lost_contact = now;
     e.pause = e.pause.count() == 0 ? settings_.retry_first : std::min(2 * e.pause, settings_.retry_at_last);
   }
-  for (auto& t : told) {
+  for (auto& t : served) {
     if (t.alive.expired())
       continue;
     if (t.kept != nullptr)
@@ -353,13 +353,13 @@ void cached_answers::tick() {
     std::shared_ptr<const answer> kept;
     header_list headers;
   };
-  std::vector<ended> told;
+  std::vector<ended> served;
   for (auto it = entries_.begin(); it != entries_.end();) {
     const auto at = it++;
     auto& e = at->second;
     for (auto* w : e.waits)
       if (w->deadline <= now && e.kept != nullptr)
-        told.push_back({w, w->alive(), e.kept, marked(e, *e.kept, false)});
+        served.push_back({w, w->alive(), e.kept, marked(e, *e.kept, false)});
     if (e.waits.empty() && now - e.used > settings_.unused_limit) {
       forget(at);
       continue;
@@ -368,9 +368,9 @@ void cached_answers::tick() {
     if (e.refreshed && e.kept != nullptr && e.asks == nullptr && now - e.asked >= gap && !MUTANT(cached_list_left_old))
       ask(at);
   }
-  for (const auto& t : told)
+  for (const auto& t : served)
     leave(*t.to);
-  for (auto& t : told)
+  for (auto& t : served)
     if (!t.alive.expired())
       t.to->tell(200, std::move(t.headers), t.kept);
 }

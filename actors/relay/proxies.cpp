@@ -197,10 +197,10 @@ void remote_tables::read_permissions(const read_query& q) {
   waiting.push_back(q);
   if (waiting.size() == 1)
     ask("GET", "/v1/internal/acl/rules", {}, secret,
-        [this, secret](int status, const std::string& body) { rules_told(secret, status, body); });
+        [this, secret](int status, const std::string& body) { rules_received(secret, status, body); });
 }
 
-void remote_tables::rules_told(const std::string& secret, int status, const std::string& body) {
+void remote_tables::rules_received(const std::string& secret, int status, const std::string& body) {
   const auto waiting = waiting_for_rules_.extract(secret);
   auto rules = status == 200 ? http::read_token_rules(body) : std::nullopt;
   if (rules) {

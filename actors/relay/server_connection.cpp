@@ -73,9 +73,9 @@ void server_connection::fail(const std::string& why) {
     return;
   const auto self = shared_from_this();
   auto* listener = std::exchange(listener_, nullptr);
-  const bool head_told = head_told_;
+  const bool head_sent = head_sent_;
   close();
-  if (listener != nullptr && head_told) // the rest of an answer
+  if (listener != nullptr && head_sent) // the rest of an answer
     listener->on_failure(why, false);
   then_.closed(*this, why);
 }
@@ -152,7 +152,7 @@ void server_connection::heard(std::string_view wire) {
 void server_connection::carry(const relayed_request& r, answer_listener& listener) {
   PRECONDITION(idle());
   listener_ = &listener;
-  head_told_ = false;
+  head_sent_ = false;
   ++carried_;
   parser_.emplace();
   parser_->eager(true);
@@ -195,7 +195,7 @@ void server_connection::abandon() {
 }
 
 void server_connection::tell_head() {
-  head_told_ = true;
+  head_sent_ = true;
   header_list headers;
   for (const auto& field : parser_->get())
     headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
@@ -215,7 +215,7 @@ void server_connection::parse(std::string_view plaintext) {
     left.remove_prefix(used);
     if (e && e != beast_http::error::need_more)
       return fail("malformed HTTP response: " + e.message());
-    if (parser_->is_header_done() && !head_told_)
+    if (parser_->is_header_done() && !head_sent_)
       tell_head();
     if (closed_ || listener_ == nullptr)
       return;

@@ -39,7 +39,7 @@ public:
   bool output_ended() const { return output_ends_; }
   bool used_before() const { return carried_ > 1; }
   /// A part of the answer to its request has arrived.
-  bool answered() const { return head_told_; }
+  bool answered() const { return head_sent_; }
 
   /// @pre idle(), can_be_written(r)
   void carry(const relayed_request& r, answer_listener& listener);
@@ -83,7 +83,7 @@ private:
 
   answer_listener* listener_ = nullptr;
   std::optional<parser> parser_;
-  bool head_told_ = false;
+  bool head_sent_ = false;
   std::uint64_t carried_ = 0;
 };
 

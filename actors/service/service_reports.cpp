@@ -60,8 +60,8 @@ void service_reports::ready(std::shared_ptr<const vitals> numbers, time now) {
   if (watchdog_.count() > 0)
     watch_.emplace(watchdog_, now);
   next_ = now;
-  told_ = status_line();
-  say("READY=1\n" + told_);
+  status_sent_ = status_line();
+  say("READY=1\n" + status_sent_);
 }
 
 void service_reports::reloading(time now) {
@@ -77,8 +77,8 @@ void service_reports::reloaded(bool taken_over, time now) {
   last_reload_ = taken_over ? "" : "; the last reload failed: see the log";
   if (!to_.wanted())
     return;
-  told_ = status_line();
-  say("READY=1\n" + told_);
+  status_sent_ = status_line();
+  say("READY=1\n" + status_sent_);
   look(now);
 }
 
@@ -106,9 +106,9 @@ void service_reports::look(time now) {
     if (v.feed())
       lines = "WATCHDOG=1\n";
   }
-  if (auto s = status_line(); s != told_) {
+  if (auto s = status_line(); s != status_sent_) {
     lines += s;
-    told_ = std::move(s);
+    status_sent_ = std::move(s);
   }
   if (!lines.empty())
     say(lines);

@@ -49,7 +49,7 @@ private:
   std::optional<watchdog> watch_; ///< none: no watchdog
   time next_{};
   std::string last_reload_; ///< its result, if it failed
-  std::string told_;        ///< the last status
+  std::string status_sent_; ///< the last status
   bool fed_ = true;
   bool complained_ = false; ///< logged that notifications fail
 };

@@ -853,8 +853,8 @@ void fsm::tell_autopilot() {
   const state::query settings = state::autopilot_get{};
   const auto unset = state::autopilot_settings().modify_index;
   const auto index = machine_->index_of(settings);
-  if (autopilot_told_.value_or(unset) != index) {
-    autopilot_told_ = index;
+  if (autopilot_logged_.value_or(unset) != index) {
+    autopilot_logged_ = index;
     const auto found = machine_->evaluate(settings);
     send(node_actors_->raft_peer, autopilot_changed{*std::get<state::autopilot_ptr>(found.data)});
   }

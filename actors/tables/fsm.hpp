@@ -253,8 +253,8 @@ private:
   bool full_checkpoint_due_ = false;
   bool all_changes_due_ = false; ///< those passed to the checkpointer last are not on the disk
   log_index checkpointed_;
-  std::optional<log_index> autopilot_told_; ///< index of the settings sent to raft_peer
-  term_id autopilot_written_in_;            ///< term in which the configured settings were written
+  std::optional<log_index> autopilot_logged_; ///< index of the settings sent to raft_peer
+  term_id autopilot_written_in_;              ///< term in which the configured settings were written
   checkpoint_schedule checkpoints_{settings_.checkpoints};
   bool checkpoint_failed_ = false;   ///< the last one failed: it is retried after the pause
   monotonic_time next_checkpoint_{}; ///< earliest time of the next one; set when one failed

@@ -62,17 +62,17 @@ std::int64_t days_left(const certificate_end& c, std::int64_t now_seconds) {
 std::vector<certificate_watch::news> certificate_watch::look(const std::vector<certificate_end>& all,
                                                              std::int64_t now_seconds) {
   std::vector<news> found;
-  decltype(told_) told;
+  decltype(reported_) reported;
   for (const auto& c : all) {
     const auto days = days_left(c, now_seconds);
     const auto how = urgency_of(days);
     const auto key = std::pair(c.name, c.at);
-    const auto before = told_.find(key);
-    if (how > (before == told_.end() ? urgency::none : before->second))
+    const auto before = reported_.find(key);
+    if (how > (before == reported_.end() ? urgency::none : before->second))
       found.push_back({c, how, days});
-    told[key] = how;
+    reported[key] = how;
   }
-  told_ = std::move(told);
+  reported_ = std::move(reported);
   return found;
 }
 

@@ -40,7 +40,7 @@ public:
   std::vector<news> look(const std::vector<certificate_end>& all, std::int64_t now_seconds);
 
 private:
-  std::map<std::pair<std::string, std::int64_t>, urgency> told_; ///< by name and end
+  std::map<std::pair<std::string, std::int64_t>, urgency> reported_; ///< by name and end
 };
 
 } // namespace belay::tls

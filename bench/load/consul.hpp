@@ -226,7 +226,7 @@ public:
     changes_->on_event = [this](std::string_view event, std::string_view data) {
       const bool set = event == "set";
       if (set) {
-        told++;
+        received++;
         got_event_ = true;
         unb64(text("\"Value\"", data), got);
       }
@@ -247,7 +247,7 @@ public:
     got_event_ = false;
     co_return s;
   }
-  u64 told = 0; ///< changes received on the stream
+  u64 received = 0; ///< changes received on the stream
 
 protected:
   std::string req(const char* method, const std::string& target, std::string_view body) {

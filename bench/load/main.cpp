@@ -605,7 +605,7 @@ void follow() {
   loop().spawn([](measured_run& run, std::vector<std::unique_ptr<consul_client>>& all) -> task<outcome> {
     co_await clock_task(run);
     for (const auto& c : all)
-      run.ops += c->told;
+      run.ops += c->received;
     json_object j = head();
     j.num("watchers", opt.watchers);
     run.print_to(j, double(run.ops));

@@ -51,14 +51,14 @@ void command_world::observations::take(const v0::request& q, std::chrono::nanose
   if (!a.came() && a.sent() && std::chrono::ceil<std::chrono::milliseconds>(given) <= longest_wait(q.target()))
     return;
   const bool failed = !a.came() || a.status() >= 500;
-  if (std::exchange(troubled, failed) == failed || !told)
+  if (std::exchange(troubled, failed) == failed || !warn)
     return;
   if (!failed)
-    told({});
+    warn({});
   else if (!a.came())
-    told(a.body());
+    warn(a.body());
   else
-    told(unexpected_response(static_cast<std::uint64_t>(a.status()), a.body().substr(0, text_max)));
+    warn(unexpected_response(static_cast<std::uint64_t>(a.status()), a.body().substr(0, text_max)));
 }
 
 command_world::command_world(boost::asio::io_context& loop, const api_target& target, std::string scope)

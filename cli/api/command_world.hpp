@@ -23,9 +23,9 @@ public:
   /// @param scope added to each query, such as `dc=dc2`; empty: nothing
   command_world(boost::asio::io_context& loop, const api_target& target, std::string scope);
 
-  /// Calls `told` with an error text when requests begin to get no response or a server error, and
+  /// Calls `warn` with an error text when requests begin to get no response or a server error, and
   /// with an empty text when one succeeds again.
-  void on_trouble(std::function<void(const std::string& what)> told) { seen_->told = std::move(told); }
+  void on_trouble(std::function<void(const std::string& what)> warn) { seen_->warn = std::move(warn); }
 
   /// The HTTP status of the last response; 0 before the first one.
   int last_status() const { return seen_->last_status; }
@@ -36,7 +36,7 @@ private:
   struct observations {
     void take(const v0::request& q, std::chrono::nanoseconds given, const v0::answer& a);
 
-    std::function<void(const std::string&)> told;
+    std::function<void(const std::string&)> warn;
     bool troubled = false;
     int last_status = 0;
     std::uint64_t transactions = 0;

@@ -139,13 +139,13 @@ int deregister_services(const options& o, terminal t) {
   }
   const auto client = o.client(t);
   json::array done_ones;
-  for (const auto& [service, told] : wanted) {
+  for (const auto& [service, id_of_service] : wanted) {
     answer_of(client.ask("PUT", "/v1/agent/service/deregister/" + go_compat::escape_path(service), {}), t,
-              "Error deregistering service \"" + told + "\": ");
+              "Error deregistering service \"" + id_of_service + "\": ");
     if (o.json())
-      done_ones.emplace_back(told);
+      done_ones.emplace_back(id_of_service);
     else
-      t.out << "Deregistered service: " << told << "\n";
+      t.out << "Deregistered service: " << id_of_service << "\n";
   }
   return o.json() ? succeed(o, t, "", {{"Deregistered", std::move(done_ones)}}) : 0;
 }

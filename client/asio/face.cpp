@@ -104,9 +104,9 @@ void face::lose(held_parts& h, const std::string& why) {
     h.because = why;
   }
   // Callers' functions must not run in the middle of a recipe.
-  call_back([source = h.lost, told = std::exchange(h.watchers, {})]() mutable {
+  call_back([source = h.lost, to_notify = std::exchange(h.watchers, {})]() mutable {
     source.request_stop();
-    for (auto& [number, w] : told)
+    for (auto& [number, w] : to_notify)
       w();
   });
 }
@@ -115,8 +115,8 @@ void face::forget(const held_ptr& h) {
   holds.erase(h);
   if (h->watchers.empty())
     return;
-  call_back([told = std::exchange(h->watchers, {})] {
-    for (auto& [number, w] : told)
+  call_back([to_notify = std::exchange(h->watchers, {})] {
+    for (auto& [number, w] : to_notify)
       w();
   });
 }

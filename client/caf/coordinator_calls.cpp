@@ -316,8 +316,8 @@ void coordinator_state::tell_change(std::uint64_t number, key_value now) {
   if (!follower)
     return; // it has ended, and the message about that is on its way
   follows_.at(number)->handled = false;
-  changed told;
-  told.now = std::move(now);
+  changed change;
+  change.now = std::move(now);
   auto handled = [this, number] {
     if (auto f = follows_.find(number); f != follows_.end()) {
       f->second->handled = true;
@@ -325,7 +325,7 @@ void coordinator_state::tell_change(std::uint64_t number, key_value now) {
     }
     settle();
   };
-  request(::caf::actor_cast<::caf::actor>(follower), ::caf::infinite, std::move(told))
+  request(::caf::actor_cast<::caf::actor>(follower), ::caf::infinite, std::move(change))
       .then([handled] { handled(); }, [handled](::caf::error&) { handled(); });
 }
 

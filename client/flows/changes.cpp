@@ -88,18 +88,18 @@ task<result<change_batch>> changes::next(patience limit) {
     }
     change_batch out;
     out.place = a.header("X-Consul-Index");
-    auto told = detail::changes_in(a.body());
+    auto response = detail::changes_in(a.body());
     auto listed = detail::entries_in(a.body());
     if (a.status() == 404 && !out.place.empty()) {
       // The listing is empty: servers that support changes send [].
       out.is_snapshot = true;
-    } else if (a.status() == 200 && told && !out.place.empty()) {
+    } else if (a.status() == 200 && response && !out.place.empty()) {
       detail::cursor reached = detail::cursor_in(a.header("X-Belay-Cursor"));
-      for (auto& c : *told)
+      for (auto& c : *response)
         if (!c.place.empty())
           c.place = detail::cursor{c.place, reached.history}.text();
       out.place = detail::cursor{out.place, reached.history}.text();
-      out.changes = std::move(*told);
+      out.changes = std::move(*response);
       out.is_snapshot = snapshot;
     } else if (a.status() == 200 && listed && !out.place.empty()) {
       out.changes = changes_of(std::move(*listed));
@@ -141,10 +141,10 @@ task<result<bool>> changes::is_current(patience limit) {
     }
     if (a.status() == 410)
       co_return CLIENT_MUTANT(gap_taken_for_nothing);
-    auto told = detail::changes_in(a.body());
+    auto response = detail::changes_in(a.body());
     // On Consul, which lists the keys, the same index means that nothing has changed.
-    if (a.status() == 200 && told)
-      co_return told->empty();
+    if (a.status() == 200 && response)
+      co_return response->empty();
     if (a.status() == 200 || a.status() == 404)
       co_return a.header("X-Consul-Index") == place_;
     error why = a.judge(false);

@@ -68,7 +68,7 @@ std::uint16_t kit_process::stream(use what) const {
 }
 
 void kit_process::say(const std::string& text) {
-  if (ground().told())
+  if (ground().traces())
     ground().tell(name_, text);
 }
 
@@ -271,7 +271,7 @@ void kit_process::ask(operation& op, const request& q, instant deadline) {
     if (q.target().compare(0, each.path.size(), each.path) == 0)
       l.to = &each;
   maybe_pause(use::send_pause, shared_.faults.pause_before_send, ", just before it sends a request: it ",
-              ground().told() ? words_of(q) : std::string());
+              ground().traces() ? words_of(q) : std::string());
   if (!shared_.healed && shared_.faults.lost > 0)
     l.lost = ground().choose_rarely(stream(use::loss), 3, shared_.faults.lost);
   l.server = preferred_;
@@ -359,7 +359,7 @@ void kit_process::arrive(std::uint64_t ticket, letter l) {
 }
 
 void kit_process::serve(std::uint64_t ticket, const letter& l) {
-  if (ground().told())
+  if (ground().traces())
     ground().tell(l.to->path, "gets a request from " + name_ + ": " + words_of(l.question).substr(6));
   auto a = l.to->answers(l.question);
   answered(ticket, l, l.lost == 2 ? answer::none(true, "the connection was lost") : std::move(a));
@@ -372,21 +372,21 @@ void kit_process::answered(std::uint64_t ticket, const letter& l, answer a) {
     if (!waiting_.contains(ticket))
       return;
     ++(!a.came() ? shared_.counts.unknown : a.status() == 200 ? shared_.counts.done : shared_.counts.refused);
-    told(ticket, l, std::move(a));
+    traces(ticket, l, std::move(a));
   });
 }
 
-void kit_process::told(std::uint64_t ticket, const letter& l, answer a) {
+void kit_process::traces(std::uint64_t ticket, const letter& l, answer a) {
   if (ground().now() < frozen_until_) {
-    ground().at(frozen_until_, [this, ticket, l, a = std::move(a)]() mutable { told(ticket, l, std::move(a)); });
+    ground().at(frozen_until_, [this, ticket, l, a = std::move(a)]() mutable { traces(ticket, l, std::move(a)); });
     return;
   }
   if (!waiting_.contains(ticket))
     return;
-  if (ground().told())
+  if (ground().traces())
     if (const auto words = words_of(l.question, a); !words.empty() && l.to == nullptr)
       say(words);
-  if (ground().told() && l.to == nullptr)
+  if (ground().traces() && l.to == nullptr)
     if (auto id = opened_session(l.question, a); !id.empty())
       shared_.sessions.emplace(std::move(id), name_);
   finish(ticket, false, std::move(a));

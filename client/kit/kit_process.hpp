@@ -95,7 +95,7 @@ private:
   void arrive(std::uint64_t ticket, letter l);
   void serve(std::uint64_t ticket, const letter& l);
   void answered(std::uint64_t ticket, const letter& l, answer a);
-  void told(std::uint64_t ticket, const letter& l, answer a);
+  void traces(std::uint64_t ticket, const letter& l, answer a);
   void hang_up(const waiting& w) noexcept;
   void avoid(std::size_t server);
   bool is_cut(std::size_t server) const;

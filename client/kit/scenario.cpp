@@ -58,7 +58,7 @@ public:
       run.faults = client_faults::drawn(g, client_faults_off);
     else
       run.healed = true;
-    if (g.told() && !run.faults.words().empty())
+    if (g.traces() && !run.faults.words().empty())
       g.tell("", "faults of clients:" + run.faults.words());
     for (auto& c : clients)
       processes.push_back(std::make_unique<kit_process>(run, processes.size(), c.name, c.main));
@@ -108,7 +108,7 @@ void scenario::fail(std::string what) {
 }
 
 void scenario::say(std::string_view who, const std::string& text) {
-  if (parts_.run.stands_on != nullptr && parts_.run.stands_on->told())
+  if (parts_.run.stands_on != nullptr && parts_.run.stands_on->traces())
     parts_.run.stands_on->tell(who, text);
 }
 

@@ -179,10 +179,10 @@ task<void> session::renew() {
       safe_until_ = asked;
       state_ = session_state::uncertain;
       tell();
-      answer told = co_await ask(world_, why, soon, &ended_);
+      answer ended_now = co_await ask(world_, why, soon, &ended_);
       if (ended_.stopped())
         co_return;
-      auto cause = detail::cause_in(told.body());
+      auto cause = detail::cause_in(ended_now.body());
       lose(cause.value_or("the server no longer has the session"));
       co_return;
     }

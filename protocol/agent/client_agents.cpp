@@ -33,8 +33,8 @@ std::string proof_in(const state::node_record& n) {
 // Limit of remembered refusals: more than the agents of a cluster that have a wrong name.
 constexpr std::size_t refusals_max = 1000;
 
-bool is_told_to_leave(const state::node_record& n) {
-  return n.meta && n.meta->contains(std::string(mark_of_leaving));
+bool is_requested_to_leave(const state::node_record& n) {
+  return n.meta && n.meta->contains(std::string(key_of_leaving));
 }
 
 state::catalog_register registration_of(const client_agents::identity& who, const std::string& proof, bool alive,
@@ -45,7 +45,7 @@ state::catalog_register registration_of(const client_agents::identity& who, cons
   if (row != nullptr && row->id == who.uuid)
     r.node.meta = row->meta;
   if (r.node.meta)
-    r.node.meta->erase(std::string(mark_of_leaving));
+    r.node.meta->erase(std::string(key_of_leaving));
   if (!proof.empty()) {
     if (!r.node.meta)
       r.node.meta.emplace();
@@ -56,12 +56,12 @@ state::catalog_register registration_of(const client_agents::identity& who, cons
 
 } // namespace
 
-state::catalog_register told_to_leave(const state::node_record& node) {
+state::catalog_register requested_to_leave(const state::node_record& node) {
   state::catalog_register r;
   r.node = node;
   if (!r.node.meta)
     r.node.meta.emplace();
-  (*r.node.meta)[std::string(mark_of_leaving)] = "true";
+  (*r.node.meta)[std::string(key_of_leaving)] = "true";
   return r;
 }
 
@@ -75,7 +75,7 @@ std::vector<client_agent> client_agents_among(const std::vector<state::node_ptr>
   std::vector<client_agent> out;
   for (const auto& n : nodes)
     if (looks_like_agent(*n) && !servers.contains(n->id) && !servers.contains(n->node))
-      out.push_back({n->node, n->id, n->address, !failed.contains(state::folded(n->node)), is_told_to_leave(*n)});
+      out.push_back({n->node, n->id, n->address, !failed.contains(state::folded(n->node)), is_requested_to_leave(*n)});
   std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   return out;
 }
@@ -98,7 +98,7 @@ void client_agents::found_again(const std::vector<state::node_ptr>& nodes, const
 
 void client_agents::catalog_replaced(local_time now) {
   for (auto& [key, k] : agents_) {
-    k.told_alive.reset();
+    k.sent_liveness.reset();
     k.written.reset();
     k.leaving_until.reset();
     k.looking = false;
@@ -112,7 +112,7 @@ void client_agents::catalog_replaced(local_time now) {
 bool client_agents::all_shown(local_time now) const {
   return std::all_of(agents_.begin(), agents_.end(), [&](const auto& each) {
     const auto& k = each.second;
-    return k.leaving || !k.alive(now, limits_) || k.told_alive == true;
+    return k.leaving || !k.alive(now, limits_) || k.sent_liveness == true;
   });
 }
 
@@ -206,7 +206,7 @@ void client_agents::forget_refusal(const identity& who) {
 
 bool client_agents::shown_alive(const identity& who) const {
   const auto it = agents_.find(state::folded(who.name));
-  return it != agents_.end() && it->second.who == who && it->second.told_alive == true;
+  return it != agents_.end() && it->second.who == who && it->second.sent_liveness == true;
 }
 
 bool client_agents::heard(const identity& who, local_time now, const evidence& by) {
@@ -216,7 +216,7 @@ bool client_agents::heard(const identity& who, local_time now, const evidence& b
   }
   auto& k = agents_[state::folded(who.name)];
   const bool proves = !by.proof.empty() && by.proof != k.by.proof;
-  const bool news = !k.alive(now, limits_) || k.who != who || proves || k.told_alive != true;
+  const bool news = !k.alive(now, limits_) || k.who != who || proves || k.sent_liveness != true;
   take(k, who, by);
   k.last_heard = now;
   k.heard = true;
@@ -271,7 +271,7 @@ std::vector<std::string> client_agents::due(local_time now, std::size_t limit) {
       break;
     if (k.looking)
       continue;
-    const bool fell_silent = k.told_alive == true && !k.alive(now, limits_) && now - k.last_heard > limits_.silence;
+    const bool fell_silent = k.sent_liveness == true && !k.alive(now, limits_) && now - k.last_heard > limits_.silence;
     if (now < k.next_look && !(fell_silent && k.pause == local_time{0}))
       continue;
     k.looking = true;
@@ -333,12 +333,12 @@ std::optional<state::command> client_agents::look(const std::string& name, const
     k.next_look = k.last_heard + limits_.silence;
     return std::nullopt;
   }
-  const bool told_to_leave = own_row && is_told_to_leave(*row);
-  if (!told_to_leave)
+  const bool requested_to_leave = own_row && is_requested_to_leave(*row);
+  if (!requested_to_leave)
     k.leaving_until.reset();
   else if (!k.leaving_until)
     k.leaving_until = now + limits_.leaving_shown;
-  const bool objects = told_to_leave && alive && now >= *k.leaving_until;
+  const bool objects = requested_to_leave && alive && now >= *k.leaving_until;
   // A node without a secret accepts one from its own address only.
   const bool takes_proof =
       !own_row || row->id.empty() || k.by.source.empty() || k.by.source == row->address || !proof_in(*row).empty();
@@ -355,16 +355,16 @@ std::optional<state::command> client_agents::look(const std::string& name, const
                              liveness != nullptr ? liveness->modify_index : log_index{});
   const bool nothing_seen = k.written && k.seen_then == seen; // no newer rows since the last proposal
   if (row_is_right && liveness != nullptr && liveness->status == wanted && has_last_word) {
-    k.told_alive = alive;
+    k.sent_liveness = alive;
     k.pause = local_time{0};
     k.next_look = now + limits_.look_again;
-    if (told_to_leave && alive)
+    if (requested_to_leave && alive)
       k.next_look = *k.leaving_until;
     else if (nothing_seen && now < k.unsettled_until)
       k.next_look = now + propose_again_most;
     return std::nullopt;
   }
-  k.told_alive.reset();
+  k.sent_liveness.reset();
   const bool once_more = k.written == wanted;
   auto pause_most = limits_.look_again; // another client may write something else repeatedly
   if (nothing_seen && once_more)

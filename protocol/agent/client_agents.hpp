@@ -41,9 +41,9 @@ struct client_agent {
 inline constexpr std::string_view proof_of_agent = "belay-node-proof";
 
 /// Key of the node metadata that marks a node that was asked to leave (force-leave while alive).
-inline constexpr std::string_view mark_of_leaving = "belay-told-to-leave";
+inline constexpr std::string_view key_of_leaving = "belay-told-to-leave";
 /// Writes that mark. The leader removes it if the agent stays alive, as Consul's agents object.
-state::catalog_register told_to_leave(const state::node_record& node);
+state::catalog_register requested_to_leave(const state::node_record& node);
 
 /// Client agents, by name. @param critical critical checks; @param servers their nodes' names, IDs
 std::vector<client_agent> client_agents_among(const std::vector<state::node_ptr>& nodes,
@@ -131,7 +131,7 @@ private:
     bool leaving = false;
     bool looking = false;
     local_time next_look{}, pause{};
-    std::optional<bool> told_alive;          ///< alive or not, as the catalog showed last
+    std::optional<bool> sent_liveness;       ///< alive or not, as the catalog showed last
     std::optional<std::string> written;      ///< the status that this leader proposed last; empty: removal of the node
     log_index seen_then;                     ///< when its rows had last changed at the time of that proposal
     local_time unsettled_until{};            ///< until then an earlier proposal may take effect

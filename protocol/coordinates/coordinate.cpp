@@ -60,8 +60,8 @@ std::chrono::nanoseconds distance(const coordinate& a, const coordinate& b) {
   const auto adjusted = raw + a.adjustment + b.adjustment;
   const auto seconds = adjusted > 0 ? adjusted : raw;
   // Large numbers may overflow to infinity, and infinity minus infinity is NaN: use the maximum.
-  const auto told = std::isnan(seconds) ? seconds_max : std::clamp(seconds, -seconds_max, seconds_max);
-  return std::chrono::nanoseconds(static_cast<std::int64_t>(told * 1.0e9));
+  const auto bounded = std::isnan(seconds) ? seconds_max : std::clamp(seconds, -seconds_max, seconds_max);
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(bounded * 1.0e9));
 }
 
 coordinate pushed(coordinate c, double force, const coordinate& other, const vector& anywhere) {

@@ -53,11 +53,11 @@ vector estimator::anywhere() {
 /// Dabek et al., figure 3: the more certain the peer is than this node, the larger the step.
 void estimator::follow(const coordinate& there, double seconds) {
   const auto expected = std::chrono::duration<double>(distance(own_, there)).count();
-  const auto told = std::max(seconds, least);
-  const auto wrong_by = std::abs(expected - told) / told;
+  const auto sample = std::max(seconds, least);
+  const auto wrong_by = std::abs(expected - sample) / sample;
   const auto weight = own_.error / std::max(own_.error + there.error, least);
   own_.error = std::min(error_step * weight * wrong_by + own_.error * (1.0 - error_step * weight), error_max);
-  own_ = pushed(own_, place_step * weight * (told - expected), there, anywhere());
+  own_ = pushed(own_, place_step * weight * (sample - expected), there, anywhere());
 }
 
 void estimator::adjust(const coordinate& there, double seconds) {

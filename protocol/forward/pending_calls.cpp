@@ -302,14 +302,14 @@ void pending_calls::peer_lost(node_id peer) {
 }
 
 void pending_calls::tell(const origin& to, call_outcome outcome, std::string text) {
-  const auto told =
+  const auto outcome_sent =
       MUTANT(unknown_told_as_refused) && outcome == call_outcome::unknown ? call_outcome::refused : outcome;
   if (to.id.is_zero())
     return;
   if (to.node == self_)
-    actions_.push_back(tell_client{to.id, told, std::move(text)});
+    actions_.push_back(tell_client{to.id, outcome_sent, std::move(text)});
   else
-    actions_.push_back(to_peer{to.node, reply{to.id, told, {}, std::move(text)}});
+    actions_.push_back(to_peer{to.node, reply{to.id, outcome_sent, {}, std::move(text)}});
 }
 
 } // namespace belay::forward

@@ -232,11 +232,11 @@ struct body_writer {
   response operator()(const state::outcome_view& found) const {
     if (found.row == nullptr)
       return not_found();
-    state::reply told;
+    state::reply stored;
     if (found.row->answer != nullptr)
-      told = *found.row->answer;
-    told.decided_at = found.row->index;
-    return render_outcome(told, options);
+      stored = *found.row->answer;
+    stored.decided_at = found.row->index;
+    return render_outcome(stored, options);
   }
 
   // These are rendered elsewhere.

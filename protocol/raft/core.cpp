@@ -111,7 +111,7 @@ bool core::impl::counts(node_id from) const {
   return config().empty() || log.names_from(commit, from) || acquainted.contains(from);
 }
 
-void core::impl::told_of(node_id by, const std::vector<node_id>& servers) {
+void core::impl::members_received(node_id by, const std::vector<node_id>& servers) {
   constexpr std::size_t acquainted_max = 1000; // far above the number of members in the life of a process
   if (by != self && !counts(by))
     return;
@@ -234,8 +234,8 @@ void core::step(const message& m, local_time now) {
 bool core::counts(node_id from) const {
   return impl_->counts(from);
 }
-void core::told_of(node_id by, const std::vector<node_id>& servers) {
-  impl_->told_of(by, servers);
+void core::members_received(node_id by, const std::vector<node_id>& servers) {
+  impl_->members_received(by, servers);
 }
 void core::persisted(std::uint64_t token, local_time now) {
   impl_->persisted(token, now);
@@ -309,7 +309,7 @@ void core::broadcast_commit() {
   if (!impl_->leading)
     return;
   for (auto& [id, p] : impl_->leading->followers)
-    p.commit_due = p.told_commit < impl_->commit;
+    p.commit_due = p.commit_sent < impl_->commit;
 }
 
 ready core::take_ready() {

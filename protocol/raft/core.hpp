@@ -209,16 +209,16 @@ public:
   /// snapshots, transfers) are only accepted from servers for which counts() is true.
   void step(const message& m, local_time now);
   /// Whether to accept requests of that server. It must be a member of the configuration in force,
-  /// or of one that may return (from the commit index on), or told_of() must have named it. A
-  /// server without a configuration accepts all; later it still accepts those that it followed
-  /// then, because its new log begins with other servers' configurations. formation::may_follow and
-  /// bind decide which cluster may add it.
+  /// or of one that may return (from the commit index on), or members_received() must have named
+  /// it. A server without a configuration accepts all; later it still accepts those that it
+  /// followed then, because its new log begins with other servers' configurations.
+  /// formation::may_follow and bind decide which cluster may add it.
   bool counts(node_id from) const;
   /// `by` reports members of its configuration. Accepted if counts(by), or if it is this
   /// server: what the driver knows from elsewhere. A server that is behind may lack the entry that
   /// added the current leader or a candidate, and can get it only from them. Without this it would
   /// reject exactly the servers that can help it. Kept for the life of the process.
-  void told_of(node_id by, const std::vector<node_id>& servers);
+  void members_received(node_id by, const std::vector<node_id>& servers);
   /// `token` and all before it are on disk.
   void persisted(std::uint64_t token, local_time now);
 

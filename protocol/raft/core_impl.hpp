@@ -27,7 +27,7 @@ struct core::impl {
   void tick(local_time now);
   void step(const message& m, local_time now);
   bool counts(node_id from) const;
-  void told_of(node_id by, const std::vector<node_id>& servers);
+  void members_received(node_id by, const std::vector<node_id>& servers);
   void persisted(std::uint64_t token, local_time now);
   ready take_ready();
   void saw_time(local_time now);

@@ -31,7 +31,7 @@ void follower_progress::become_probe(log_index try_next) {
   state = follower_state::probe;
   next = std::max(try_next, match.next());
   probe_sent = false;
-  told_commit = {};
+  commit_sent = {};
   clear_window();
 }
 

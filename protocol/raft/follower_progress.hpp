@@ -31,7 +31,7 @@ struct follower_progress {
   bool probe_sent = false;       ///< until the next heartbeat or a reply
   std::uint64_t round_sent = 0;  ///< the newest read round sent to it
   std::uint64_t round_acked = 0; ///< the newest round it replied to
-  log_index told_commit;         ///< the commit index last sent; the message may be lost
+  log_index commit_sent;         ///< the commit index last sent; the message may be lost
   bool heartbeat_due = false;
   bool commit_due = false; ///< send the commit index without waiting for a heartbeat
   /// Remaining ticks in which a removed server is notified of its removal. Negative: a member.

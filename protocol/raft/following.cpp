@@ -19,7 +19,7 @@ bool core::impl::accept_leader(const message& m) {
     follow(m.term, m.from);
   heard_leader();
   if (config().empty())
-    told_of(self, {m.from});
+    members_received(self, {m.from});
   return true;
 }
 

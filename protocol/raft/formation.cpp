@@ -227,7 +227,7 @@ bool formation::cluster_near() const {
 }
 
 /// Whether others report a cluster, or are servers with which none can be formed.
-bool formation::cluster_told() const {
+bool formation::cluster_received() const {
   return std::any_of(peers_.begin(), peers_.end(), [&](const auto& known) {
     const auto& p = known.second;
     return p.datacenter == datacenter_ && p.cluster_id == 0 && (p.hears_cluster || (!p.promises && p.expect != 0));
@@ -354,7 +354,7 @@ std::optional<promise> formation::next_promise() const {
     refuse(p);
     return p;
   }
-  const bool waits = cluster_near() || cluster_told() || !(all_met_ || calm_ticks_ >= settings_.patience_ticks);
+  const bool waits = cluster_near() || cluster_received() || !(all_met_ || calm_ticks_ >= settings_.patience_ticks);
   auto set = waits ? std::vector<member>() : chosen_set();
   promise next;
   next.refused = promise_.refused;

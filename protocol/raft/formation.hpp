@@ -178,7 +178,7 @@ private:
   bool is_elsewhere(const handshake& p) const;
   bool is_refused(const handshake& p) const;
   bool cluster_near() const;
-  bool cluster_told() const;
+  bool cluster_received() const;
   bool ignored(std::uint64_t cluster) const;
   bool could_refuse(const handshake& p, std::uint64_t cluster) const;
   bool dead(const promise& p) const;

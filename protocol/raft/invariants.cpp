@@ -137,7 +137,7 @@ cluster_check::fact cluster_check::fact_of(const entry& e) {
   return {e.term, e.time, crc32c(*e.data, static_cast<std::uint32_t>(e.kind))};
 }
 
-broken_rule cluster_check::vote_told(term_id term, node_id voter, node_id candidate, const core& c) {
+broken_rule cluster_check::vote_sent(term_id term, node_id voter, node_id candidate, const core& c) {
   const auto& on_disk = inside(c).durable_hard;
   RULE(on_disk.term > term || (on_disk.term == term && on_disk.voted_for == candidate));
   const auto [it, fresh] = votes_.try_emplace({term, voter}, candidate);
@@ -148,9 +148,9 @@ broken_rule cluster_check::vote_told(term_id term, node_id voter, node_id candid
 broken_rule cluster_check::sent(const core& c, const message& m) {
   const auto& n = inside(c);
   if (const auto* vote = std::get_if<vote_reply>(&m.body); vote != nullptr && vote->granted && !vote->pre_vote)
-    return vote_told(m.term, m.from, m.to, c);
+    return vote_sent(m.term, m.from, m.to, c);
   if (const auto* request = std::get_if<vote_request>(&m.body); request != nullptr && !request->pre_vote)
-    return vote_told(m.term, m.from, m.from, c);
+    return vote_sent(m.term, m.from, m.from, c);
   // A later leader may have truncated what was written in the term of the reply.
   if (const auto* reply = std::get_if<append_reply>(&m.body);
       reply != nullptr && reply->success && m.term == n.hard.term)

@@ -62,7 +62,7 @@ private:
   };
   static fact fact_of(const entry& e);
 
-  broken_rule vote_told(term_id term, node_id voter, node_id candidate, const core& c);
+  broken_rule vote_sent(term_id term, node_id voter, node_id candidate, const core& c);
 
   std::map<term_id, node_id> leaders_;
   std::map<std::pair<term_id, node_id>, node_id> votes_; ///< (term, voter) -> candidate, as sent

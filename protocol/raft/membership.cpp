@@ -87,7 +87,7 @@ void core::impl::after_commit() {
   }
   auto& l = *leading;
   for (auto& [id, p] : l.followers)
-    p.commit_due |= p.departing_ticks >= 0 && p.told_commit < log.config_index();
+    p.commit_due |= p.departing_ticks >= 0 && p.commit_sent < log.config_index();
   if (config().is_voter(self) || l.retiring)
     return;
   // Dissertation 4.2.2: a leader that is not in the new configuration steps down once

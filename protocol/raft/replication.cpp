@@ -48,7 +48,7 @@ void core::impl::tick_leader() {
     ++p.silent_ticks;
     if (p.state == follower_state::snapshot)
       tick_snapshot(it->first, p);
-    const bool knows = p.told_commit >= log.config_index() && p.match >= log.config_index();
+    const bool knows = p.commit_sent >= log.config_index() && p.match >= log.config_index();
     if (p.departing_ticks >= 0 && (p.departing_ticks-- == 0 || knows))
       it = followers.erase(it);
     else
@@ -143,7 +143,7 @@ void core::impl::send_append(node_id id, follower_progress& p, bool with_entries
       bytes += e.data->size();
     p.sent(last, bytes, now);
   }
-  p.told_commit = std::max(p.told_commit, std::min(commit, last));
+  p.commit_sent = std::max(p.commit_sent, std::min(commit, last));
   p.round_sent = leading->round;
   p.heartbeat_due = false;
   p.commit_due = false;

@@ -59,7 +59,7 @@ struct hello {
 /// Sent regularly, and after a change of the configuration, to peers of feature level 1 and above.
 struct gossip {
   raft::clock_mark clock;
-  std::vector<node_id> members; ///< members in the sender's configuration (raft::core::told_of)
+  std::vector<node_id> members; ///< members in the sender's configuration (raft::core::members_received)
 };
 
 // Requests and replies, under the names of their frames.

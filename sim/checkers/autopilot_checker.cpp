@@ -60,9 +60,9 @@ bool autopilot_checker::take(std::size_t node, int life, const client_answer& a)
   const auto it = questions_.find(node);
   if (w == nullptr || it == questions_.end() || it->second.id != w->id || it->second.life != life)
     return false;
-  const auto* told = std::get_if<std::string>(&w->reply);
-  it->second.answer = w->outcome == wire::call_outcome::done && told != nullptr ? *told : w->text;
-  it->second.right = w->outcome == wire::call_outcome::done && told != nullptr && !check_health(*told, truth());
+  const auto* received = std::get_if<std::string>(&w->reply);
+  it->second.answer = w->outcome == wire::call_outcome::done && received != nullptr ? *received : w->text;
+  it->second.right = w->outcome == wire::call_outcome::done && received != nullptr && !check_health(*received, truth());
   return true;
 }
 

@@ -129,7 +129,7 @@ std::optional<state::reply> kv_model::apply(const raft::entry& e) {
 }
 
 /// docs/reference/exactly-once.md.
-kv_model::told kv_model::carry_out_once(draft& d, const state::command& command) {
+kv_model::received kv_model::carry_out_once(draft& d, const state::command& command) {
   const auto* seal = std::get_if<state::outcome_seal>(&command);
   const auto owner = command.by ? access_.owner_now(command.by->secret) : std::optional(std::string());
   if (!owner)
@@ -177,13 +177,13 @@ std::optional<state::reply> kv_model::carry_out(draft& d, const state::command& 
   if (command.by)
     if (auto no = refused_to(access_.rights_now(*command.by), command, d.index.prev(), d.time))
       return no;
-  if (auto told = access_.apply(command, d.index, d.time)) {
+  if (auto received = access_.apply(command, d.index, d.time)) {
     note(moments_, d.index);
-    d.access_changed = d.access_changed || !std::holds_alternative<state::refusal>(*told);
-    return told;
+    d.access_changed = d.access_changed || !std::holds_alternative<state::refusal>(*received);
+    return received;
   }
-  if (auto told = run_claims(d, command))
-    return *told;
+  if (auto received = run_claims(d, command))
+    return *received;
   if (const auto* w = std::get_if<state::kv_write>(&command))
     return run(d, *w);
   if (const auto* t = std::get_if<state::txn>(&command))
@@ -236,8 +236,8 @@ std::optional<state::reply> kv_model::write_alone(draft& d, const kv_op& op,
   const auto s = write_key(d, op);
   if (s.outcome == certainty::failed && op.verb == kv_verb::unlock)
     leave_queue(d, op.key, lower(op.session));
-  if (s.told)
-    return s.told;
+  if (s.received)
+    return s.received;
   switch (s.outcome) {
   case certainty::done:
     return state::reply{true};
@@ -499,9 +499,9 @@ kv_model::step kv_model::add(draft& d, const kv_op& op) {
   if (doubtful_.count(op.key) != 0)
     return {certainty::open, nullptr, true};
   const auto refused = [&](state::refused_for why, const char* text) {
-    state::reply told(false);
-    told.note.why = why;
-    return step{certainty::failed, nullptr, false, "failed to add to key " + in_quotes(op.key) + text, told};
+    state::reply received(false);
+    received.note.why = why;
+    return step{certainty::failed, nullptr, false, "failed to add to key " + in_quotes(op.key) + text, received};
   };
   const auto old = live(op.key);
   const auto text = old ? std::string(view_of(old->value)) : "0";
@@ -515,7 +515,7 @@ kv_model::step kv_model::add(draft& d, const kv_op& op) {
   written.value = make_payload(std::to_string(static_cast<std::int64_t>(sum)));
   written.flags = old ? old->flags : 0;
   auto s = store(d, written);
-  s.told = state::reply{state::kv_added{static_cast<std::int64_t>(sum)}};
+  s.received = state::reply{state::kv_added{static_cast<std::int64_t>(sum)}};
   return s;
 }
 
@@ -525,9 +525,10 @@ kv_model::step kv_model::lock(draft& d, const kv_op& op) {
     return step{certainty::failed, nullptr, false, text, state::reply{state::refusal{text}}};
   };
   if (const auto until = delayed_until(op.key); until > d.time.value) {
-    state::reply told(false);
-    told.note = {state::refused_for::lock_delay, {}, until - d.time.value, 0};
-    return {certainty::failed, nullptr, false, "failed to lock key " + in_quotes(op.key) + " due to lock delay", told};
+    state::reply received(false);
+    received.note = {state::refused_for::lock_delay, {}, until - d.time.value, 0};
+    return {certainty::failed, nullptr, false, "failed to lock key " + in_quotes(op.key) + " due to lock delay",
+            received};
   }
   if (op.session.empty())
     return refused("missing session");
@@ -540,21 +541,21 @@ kv_model::step kv_model::lock(draft& d, const kv_op& op) {
     return {certainty::open, nullptr, true};
   const auto old = live(op.key);
   if (old && !old->session.empty() && old->session != id) {
-    state::reply told(false);
-    told.note = {state::refused_for::held, std::string(old->session), 0, 0};
+    state::reply received(false);
+    received.note = {state::refused_for::held, std::string(old->session), 0, 0};
     return {certainty::failed, nullptr, false, "failed to lock key " + in_quotes(op.key) + ", lock is already held",
-            told};
+            received};
   }
   const bool again = old && old->session == id;
   if (!again && awaited(op.key)) {
-    state::reply told(false);
-    told.note.why = state::refused_for::queued;
+    state::reply received(false);
+    received.note.why = state::refused_for::queued;
     return {certainty::failed, nullptr, false, "failed to lock key " + in_quotes(op.key) + ", lock is already held",
-            told};
+            received};
   }
   auto s = put(d, op, (old ? old->lock_index : 0) + (again ? 0 : 1), id, again ? old->fence : new_fence(d));
-  s.told = state::reply(true);
-  s.told->note.fence = s.entry->fence; // marks the grant; reply_checker checks the number in the response
+  s.received = state::reply(true);
+  s.received->note.fence = s.entry->fence; // marks the grant; reply_checker checks the number in the response
   return s;
 }
 
@@ -568,10 +569,10 @@ kv_model::step kv_model::unlock(draft& d, const kv_op& op) {
   }
   const auto old = live(op.key);
   if (!old || old->session.empty() || old->session != lower(op.session)) {
-    state::reply told(false);
+    state::reply received(false);
     if (old && !old->session.empty())
-      told.note = {state::refused_for::held, std::string(old->session), 0, 0};
-    return {certainty::failed, nullptr, false, {}, told};
+      received.note = {state::refused_for::held, std::string(old->session), 0, 0};
+    return {certainty::failed, nullptr, false, {}, received};
   }
   return put(d, op, old->lock_index, {}, 0);
 }
@@ -582,9 +583,9 @@ void kv_model::end_session(draft& d, const std::string& id, const std::string& c
   if (session == nullptr)
     return;
   const auto ending = *session;
-  modelled_session_end told{id, cause, d.index};
-  leave_on_end(d, ending, told);
-  told.released = held_by(id);
+  modelled_session_end received{id, cause, d.index};
+  leave_on_end(d, ending, received);
+  received.released = held_by(id);
   std::vector<std::string> held;
   for (const auto& [key, e] : live_)
     if (e->session == id)
@@ -607,7 +608,7 @@ void kv_model::end_session(draft& d, const std::string& id, const std::string& c
   end_claims_of(d, ending);
   sessions_.end(id, d.index);
   if (claims_in_use_)
-    session_ends_.push_back(std::move(told));
+    session_ends_.push_back(std::move(received));
 }
 
 /// A write of the value that is already there changes nothing (docs/internals/pitfalls.md C7).

@@ -137,10 +137,10 @@ private:
   enum class certainty : std::uint8_t { done, failed, open };
   struct step {
     certainty outcome = certainty::done;
-    state::kv_entry_ptr entry;          ///< shown by a transaction
-    bool shows_unknown = false;         ///< would show an entry that is doubtful
-    std::string why{};                  ///< reason of a failed operation in a transaction
-    std::optional<state::reply> told{}; ///< response of a single operation; nullopt: true or false, without a note
+    state::kv_entry_ptr entry;              ///< shown by a transaction
+    bool shows_unknown = false;             ///< would show an entry that is doubtful
+    std::string why{};                      ///< reason of a failed operation in a transaction
+    std::optional<state::reply> received{}; ///< response of a single operation; nullopt: true or false, without a note
   };
   /// What the current entry has changed so far.
   struct draft {
@@ -161,14 +161,14 @@ private:
     bool access_changed = false;                ///< a policy, a role or a token
   };
   /// nullopt: not checked
-  using told = std::optional<state::reply>;
+  using received = std::optional<state::reply>;
 
   using pasts = std::map<std::string, key_past, std::less<>>;
 
-  told carry_out(draft& d, const state::command& c);
-  told carry_out_once(draft& d, const state::command& c);
+  received carry_out(draft& d, const state::command& c);
+  received carry_out_once(draft& d, const state::command& c);
   std::optional<state::reply> run(draft& d, const state::kv_write& c);
-  told write_alone(draft& d, const state::kv_op& op, const std::vector<state::fence_ref>& named);
+  received write_alone(draft& d, const state::kv_op& op, const std::vector<state::fence_ref>& named);
   std::optional<state::reply> run(draft& d, const state::txn& c);
   std::optional<state::reply> run(draft& d, const state::restore_begin& c);
   std::optional<state::reply> run(draft& d, const state::restore_rows& c);
@@ -189,20 +189,20 @@ private:
   bool is_disallowed(const state::resource_name& of, const modelled_claim& c) const;
   void end_disallowed(draft& d);
   bool may_still_do(const std::string& session, const state::kv_op& op) const;
-  std::optional<told> run_claims(draft& d, const state::command& c);
-  told run(draft& d, const state::claim_ask& c);
-  told run(draft& d, const state::claim_release& c);
-  told run(draft& d, const state::claim_hand_over& c);
-  told run(draft& d, const state::claim_mode_set& c);
-  told run(draft& d, const state::claim_limit_set& c);
-  told run(draft& d, const state::claim_limit_unset& c);
-  told run(draft& d, const state::kv_acquire& c);
-  told run(draft& d, const state::waits_withdraw& c);
-  told run(draft& d, const state::fenced_write& c);
-  told run(draft& d, const state::guard_set& c);
-  told run(draft& d, const state::guard_remove& c);
+  std::optional<received> run_claims(draft& d, const state::command& c);
+  received run(draft& d, const state::claim_ask& c);
+  received run(draft& d, const state::claim_release& c);
+  received run(draft& d, const state::claim_hand_over& c);
+  received run(draft& d, const state::claim_mode_set& c);
+  received run(draft& d, const state::claim_limit_set& c);
+  received run(draft& d, const state::claim_limit_unset& c);
+  received run(draft& d, const state::kv_acquire& c);
+  received run(draft& d, const state::waits_withdraw& c);
+  received run(draft& d, const state::fenced_write& c);
+  received run(draft& d, const state::guard_set& c);
+  received run(draft& d, const state::guard_remove& c);
   bool guard_fits(const draft& d) const;
-  told wait_for_key(draft& d, const state::kv_acquire& c, const std::string& session);
+  received wait_for_key(draft& d, const state::kv_acquire& c, const std::string& session);
   void end_claims_of(draft& d, const state::session_record& s);
   void end_claim(draft& d, const state::resource_name& of, const std::string& id, state::claim_end why);
   void grant(draft& d, const state::resource_name& of, const std::string& id);
@@ -211,7 +211,7 @@ private:
   bool end_fits(const draft& d, const state::resource_name& of, const std::string& id, bool own_id) const;
   bool closes_circle(const std::string& session, const modelled_claim* granted) const;
   void leave_queue(draft& d, const std::string& key, const std::string& session);
-  void leave_on_end(draft& d, const state::session_record& s, modelled_session_end& told);
+  void leave_on_end(draft& d, const state::session_record& s, modelled_session_end& received);
   /// What the session would release at its end, besides its waits.
   std::vector<state::resource_name> held_by(const std::string& session) const;
   bool awaited(const std::string& key) const;

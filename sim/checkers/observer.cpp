@@ -216,11 +216,11 @@ void observer::check_cluster_time(const raft::entry& e) {
   if (made == appended_.end() || e.kind != raft::entry_kind::command)
     return; // other entries take the time of the entry before, and no delay begins or ends with them
   const stamp now{e.time, made->second};
-  if (lease_is_safe_ && last_stamp_ && last_stamp_->told.value != 0 && now.told > last_stamp_->told) {
-    const auto told = std::chrono::milliseconds(now.told.value - last_stamp_->told.value);
+  if (lease_is_safe_ && last_stamp_ && last_stamp_->received.value != 0 && now.received > last_stamp_->received) {
+    const auto received = std::chrono::milliseconds(now.received.value - last_stamp_->received.value);
     const auto gone = std::chrono::duration_cast<std::chrono::milliseconds>(now.made - last_stamp_->made);
-    if (told > gone + gone / 10 + std::chrono::milliseconds(2))
-      complain("cluster time", "entry " + to_string(e.index) + " is stamped " + std::to_string(told.count()) +
+    if (received > gone + gone / 10 + std::chrono::milliseconds(2))
+      complain("cluster time", "entry " + to_string(e.index) + " is stamped " + std::to_string(received.count()) +
                                    " ms after the one before, and was made " + std::to_string(gone.count()) +
                                    " ms after it: a lock-delay may be cut short");
   }

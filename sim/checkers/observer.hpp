@@ -128,7 +128,7 @@ private:
   /// When a leader made an entry, in true time.
   std::map<std::pair<log_index, term_id>, virtual_time> appended_;
   struct stamp {
-    cluster_time told;
+    cluster_time received;
     virtual_time made{0};
   };
   std::optional<stamp> last_stamp_;                     ///< stamp of the last committed command

@@ -66,11 +66,11 @@ std::optional<register_op> of_write(const operation& op, const state::kv_op& kv,
   r.value = kv.value ? *kv.value : std::string();
   r.expected = seen.expected(kv.key, kv.index);
   if (op.result == outcome::done) {
-    const auto* told = std::get_if<bool>(&op.reply);
-    if (told == nullptr)
+    const auto* received = std::get_if<bool>(&op.reply);
+    if (received == nullptr)
       r.result = outcome::refused; // with a text; keys never return one
     else
-      r.succeeded = *told;
+      r.succeeded = *received;
   }
   return r;
 }
@@ -134,12 +134,12 @@ std::vector<register_op> register_history(const std::deque<operation>& history, 
       continue;
     if (op.read->mode == http::consistency::stale || excused(op))
       continue;
-    const auto* told = std::get_if<state::kv_entries>(&op.answer->data);
-    if (told == nullptr)
+    const auto* received = std::get_if<state::kv_entries>(&op.answer->data);
+    if (received == nullptr)
       continue;
     auto r = blank(op, g->key, register_verb::read);
-    if (!told->entries.empty() && told->entries.front())
-      r.observed = told->entries.front()->value ? *told->entries.front()->value : std::string();
+    if (!received->entries.empty() && received->entries.front())
+      r.observed = received->entries.front()->value ? *received->entries.front()->value : std::string();
     found.push_back(std::move(r));
   }
   return found;

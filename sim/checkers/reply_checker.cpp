@@ -147,11 +147,11 @@ std::vector<std::size_t> denied_in(const state::reply& r) {
 }
 
 /// A rejection without a text matches any rejection.
-bool fits(const state::reply& told, const state::reply& right) {
+bool fits(const state::reply& received, const state::reply& right) {
   const auto* any = std::get_if<state::refusal>(&right);
   if (any != nullptr && any->text.empty())
-    return std::holds_alternative<state::refusal>(told);
-  return same_reply(told, right);
+    return std::holds_alternative<state::refusal>(received);
+  return same_reply(received, right);
 }
 
 /// What distinguishes commands of clients: not the times and the authorization that servers add.
@@ -335,8 +335,8 @@ broken reply_checker::check_wait(const operation& op) {
   const auto so = [&](log_index s) {
     const auto then = model_.claims_at(s);
     const auto* claim = then->find(name, id);
-    if (const auto* told = std::get_if<state::claim_answer>(&op.reply))
-      return claim != nullptr && acquire == nullptr && then->standing(name, *claim, {}) == *told;
+    if (const auto* received = std::get_if<state::claim_answer>(&op.reply))
+      return claim != nullptr && acquire == nullptr && then->standing(name, *claim, {}) == *received;
     if (const auto* yes = std::get_if<bool>(&op.reply)) {
       const auto e = model_.entry_at(name.name, s);
       return *yes && acquire != nullptr && e && e->session == id && e->fence == op.reply.note.fence;
@@ -362,16 +362,16 @@ broken reply_checker::check_note(const operation& op, const state::reply& right)
   const auto* acquire = std::get_if<state::kv_acquire>(&*op.write);
   if ((w == nullptr || (w->op.verb != kv_verb::lock && w->op.verb != kv_verb::unlock)) && acquire == nullptr)
     return std::nullopt;
-  auto told = op.reply.note, expected = right.note;
+  auto received = op.reply.note, expected = right.note;
   if (!model_.claims_in_use())
-    told.fence = expected.fence = 0;
-  if (told == expected)
+    received.fence = expected.fence = 0;
+  if (received == expected)
     return std::nullopt;
   const auto rendered = [](const state::lock_note& n) {
     return "reason " + std::to_string(static_cast<int>(n.why)) + ", holder \"" + n.holder + "\", again in " +
            std::to_string(n.retry_after_ms) + " ms, fence " + std::to_string(n.fence);
   };
-  return of(op) + " at entry " + to_string(op.index) + " received " + rendered(told) +
+  return of(op) + " at entry " + to_string(op.index) + " received " + rendered(received) +
          ", expected: " + rendered(expected);
 }
 
@@ -421,8 +421,8 @@ broken reply_checker::check_without_entry(const operation& op, same_command& sam
       if (kv != nullptr && kv->key.empty() && kv->verb != kv_verb::remove_tree)
         right.errors.push_back({i, "Must provide key"});
     }
-    const auto* told = std::get_if<state::txn_reply>(&op.reply);
-    if (told == nullptr || told->errors.empty())
+    const auto* received = std::get_if<state::txn_reply>(&op.reply);
+    if (received == nullptr || received->errors.empty())
       return wrong("an entry");
     if (only_keys && !same_reply(op.reply, state::reply(right)))
       return wrong(right.errors.empty() ? "an entry" : described(state::reply(right)));
@@ -556,39 +556,40 @@ bool reply_checker::explained_at(const state::query& q, const state::query_resul
     return false;
   if (const auto* t = std::get_if<state::txn_read>(&q)) {
     const auto right = model_.read_txn(t->ops, s);
-    const auto* told = std::get_if<state::txn_reply>(&a.data);
-    return told != nullptr && (!right || same_reply(state::reply(*told), state::reply(*right)));
+    const auto* received = std::get_if<state::txn_reply>(&a.data);
+    return received != nullptr && (!right || same_reply(state::reply(*received), state::reply(*right)));
   }
   if (is_about_claims(q))
     return shows_claims(model_, q, a, s);
   if (const auto* o = std::get_if<state::outcome_read>(&q))
     return shows_outcome(q, o->key, a, s);
   if (const auto* i = std::get_if<state::session_info>(&q)) {
-    const auto* told = std::get_if<state::sessions>(&a.data);
-    return told != nullptr && a.index == model_.session_index(s) &&
-           told->list.size() ==
+    const auto* received = std::get_if<state::sessions>(&a.data);
+    return received != nullptr && a.index == model_.session_index(s) &&
+           received->list.size() ==
                (model_.sessions().lived_at(i->id, s) && model_.may_use_session(q.by, i->id, "read", s) ? 1 : 0);
   }
   if (const auto* k = std::get_if<state::kv_keys>(&q)) {
-    const auto* told = std::get_if<state::key_names>(&a.data);
-    if (told == nullptr || !model_.prefix_index(k->prefix, s).contains(a.index))
+    const auto* received = std::get_if<state::key_names>(&a.data);
+    if (received == nullptr || !model_.prefix_index(k->prefix, s).contains(a.index))
       return false;
     const auto right = cut_names(shown_to(q, k->prefix, s), *k);
     if (!model_.doubtful_under(k->prefix, s))
-      return told->keys == right;
-    return std::is_sorted(told->keys.begin(), told->keys.end()) &&
-           std::includes(told->keys.begin(), told->keys.end(), right.begin(), right.end());
+      return received->keys == right;
+    return std::is_sorted(received->keys.begin(), received->keys.end()) &&
+           std::includes(received->keys.begin(), received->keys.end(), right.begin(), right.end());
   }
-  const auto* told = std::get_if<state::kv_entries>(&a.data);
-  if (told == nullptr || std::count(told->entries.begin(), told->entries.end(), nullptr) != 0)
+  const auto* received = std::get_if<state::kv_entries>(&a.data);
+  if (received == nullptr || std::count(received->entries.begin(), received->entries.end(), nullptr) != 0)
     return false;
   if (const auto* g = std::get_if<state::kv_get>(&q)) {
     if (!model_.key_index(g->key, s).contains(a.index))
       return false;
     if (model_.doubtful(g->key, s))
-      return told->entries.size() <= 1;
+      return received->entries.size() <= 1;
     const auto right = model_.entry_at(g->key, s);
-    return right ? told->entries.size() == 1 && same_entry(*told->entries.front(), *right) : told->entries.empty();
+    return right ? received->entries.size() == 1 && same_entry(*received->entries.front(), *right)
+                 : received->entries.empty();
   }
   const auto& prefix = std::get<state::kv_list>(q).prefix;
   const auto right = shown_to(q, prefix, s);
@@ -596,7 +597,7 @@ bool reply_checker::explained_at(const state::query& q, const state::query_resul
     return false;
   auto next = right.begin();
   std::optional<std::string_view> last;
-  for (const auto& e : told->entries) {
+  for (const auto& e : received->entries) {
     if (e->key.compare(0, prefix.size(), prefix) != 0 || (last && e->key <= *last))
       return false;
     last = e->key;
@@ -613,17 +614,17 @@ bool reply_checker::explained_at(const state::query& q, const state::query_resul
 
 bool reply_checker::shows_outcome(const state::query& q, const std::string& key, const state::query_result& a,
                                   log_index s) const {
-  const auto* told = std::get_if<state::outcome_view>(&a.data);
+  const auto* received = std::get_if<state::outcome_view>(&a.data);
   const auto owner = q.by ? model_.access().owner_at(q.by->secret, s) : std::optional(std::string());
   const auto right = owner ? model_.outcomes().find_at({*owner, key}, s) : nullptr;
-  if (told == nullptr || (told->row == nullptr) != (right == nullptr))
+  if (received == nullptr || (received->row == nullptr) != (right == nullptr))
     return false;
   if (right == nullptr)
     return true;
   PROBE("once: an outcome that was read is judged");
-  const bool is_void = told->row->answer == nullptr;
-  return is_void == right->is_void() && told->row->index == right->decided &&
-         (!right->answer || same_reply(*told->row->answer, *right->answer));
+  const bool is_void = received->row->answer == nullptr;
+  return is_void == right->is_void() && received->row->index == right->decided &&
+         (!right->answer || same_reply(*received->row->answer, *right->answer));
 }
 
 std::vector<state::kv_entry_ptr> reply_checker::shown_to(const state::query& q, const std::string& prefix,

@@ -114,10 +114,10 @@ state::txn catalog_client::next(std::uint64_t drawn, std::uint64_t fresh) const 
 
 void catalog_client::learn(const operation& o) {
   const auto* asked = o.write ? std::get_if<state::txn>(&*o.write) : nullptr;
-  const auto* told = std::get_if<state::txn_reply>(&o.reply);
-  if (asked == nullptr || told == nullptr)
+  const auto* received = std::get_if<state::txn_reply>(&o.reply);
+  if (asked == nullptr || received == nullptr)
     return;
-  for (const auto& r : told->results)
+  for (const auto& r : received->results)
     std::visit(overloaded{[](const state::kv_entry_ptr&) {},
                           [&](const state::node_ptr& n) { seen_[n->node] = n->modify_index; },
                           [&](const state::service_ptr& s) {

@@ -147,7 +147,7 @@ bool change_followers::on_bytes(connection_id c, std::string_view bytes, bool la
     const auto had = std::string_view(f.checker.last_id()).substr(0, f.checker.last_id().find('@'));
     auto wrong = e.kind == "reset" && !f.checker.waits_for_reset() ? floors_.reset(f.node, had) : std::nullopt;
     if (!wrong)
-      wrong = f.checker.told(e);
+      wrong = f.checker.received(e);
     if (wrong && !complaint_)
       complaint_ = "follower " + std::to_string(found - followers_.begin()) + " at node " + std::to_string(f.node) +
                    ": " + *wrong;

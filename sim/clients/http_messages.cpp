@@ -612,10 +612,10 @@ state::reply outcome_in(const json::object& o) {
 
 state::outcome_ptr outcome_row_in(const json::object& o) {
   auto row = std::make_shared<state::outcome_record>();
-  auto told = outcome_in(o);
-  row->index = std::exchange(told.decided_at, {});
+  auto decoded = outcome_in(o);
+  row->index = std::exchange(decoded.decided_at, {});
   if (text_in(o, "State") == "done")
-    row->answer = std::make_shared<const state::reply>(std::move(told));
+    row->answer = std::make_shared<const state::reply>(std::move(decoded));
   return row;
 }
 
@@ -673,13 +673,13 @@ broken understand_write(const http_answer& a, const std::optional<write_decision
   if (txn != nullptr && (a.status == 409) == txn->errors.empty())
     return "a transaction was answered " + described(a);
   o.reply.note = note_in(a);
-  const auto told = number_in(a, "X-Belay-Index");
+  const auto decoded = number_in(a, "X-Belay-Index");
   if (a.header("X-Belay-Replayed") != nullptr) {
-    o.reply.decided_at = log_index{told.value_or(UINT64_MAX)}; // absent for a rejection
+    o.reply.decided_at = log_index{decoded.value_or(UINT64_MAX)}; // absent for a rejection
     return std::nullopt;
   }
-  if (told && *told != decided->index.value)
-    return "a write of entry " + to_string(decided->index) + " was answered with entry " + std::to_string(*told);
+  if (decoded && *decoded != decided->index.value)
+    return "a write of entry " + to_string(decided->index) + " was answered with entry " + std::to_string(*decoded);
   return std::nullopt;
 }
 
@@ -961,7 +961,8 @@ std::optional<http_answer> whole_answer(std::string_view bytes, bool ended) {
   return a;
 }
 
-std::optional<write_decision> as_told_by_agent(const http_answer& a, const std::optional<write_decision>& decided) {
+std::optional<write_decision> as_received_from_agent(const http_answer& a,
+                                                     const std::optional<write_decision>& decided) {
   if (a.status != 500)
     return decided;
   const auto begins = [&](std::string_view text) { return std::string_view(a.body).starts_with(text); };

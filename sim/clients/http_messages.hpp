@@ -40,7 +40,8 @@ struct write_decision {
 };
 
 /// What a client agent's response leaves of the decision, which may be lost, or never made.
-std::optional<write_decision> as_told_by_agent(const http_answer& a, const std::optional<write_decision>& decided);
+std::optional<write_decision> as_received_from_agent(const http_answer& a,
+                                                     const std::optional<write_decision>& decided);
 
 /// Fills in what the client learns.
 /// @param decided nullopt: the gateway responded by itself

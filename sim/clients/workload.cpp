@@ -68,7 +68,7 @@ workload::workload(schedule& time, tape& choices, event_trace& trace, cluster& n
                    answer_time_checker& times)
     : time_(time), tape_(choices), trace_(trace), nodes_(nodes), swarm_(s), replies_(replies), watches_(watches),
       waits_(waits), sessions_(sessions), times_(times) {
-  nodes_.answered = [this](std::size_t node, int, const client_answer& a) { on_told(node, a); };
+  nodes_.answered = [this](std::size_t node, int, const client_answer& a) { on_notified(node, a); };
 }
 
 void workload::start() {
@@ -494,9 +494,9 @@ void workload::give_up(std::uint64_t id, const std::string& why) {
   finish(o);
 }
 
-void workload::on_told(std::size_t node, const client_answer& a) {
+void workload::on_notified(std::size_t node, const client_answer& a) {
   if (const auto* unpacked = std::get_if<actors::archive_unpacked>(&a))
-    return archive_told(node, *unpacked);
+    return archive_received(node, *unpacked);
   const auto* w = std::get_if<actors::write_result>(&a);
   const auto c = w == nullptr ? std::nullopt : nodes_.gateway(node).asking(w->id);
   if (!c)
@@ -519,7 +519,7 @@ bool workload::on_bytes(connection_id c, std::string_view bytes, bool last) {
     return !last;
   }
   auto& o = history_[c - 1];
-  const auto decided = o.through_agent ? as_told_by_agent(*answer, it->second.decided) : it->second.decided;
+  const auto decided = o.through_agent ? as_received_from_agent(*answer, it->second.decided) : it->second.decided;
   pending_.erase(it);
   if (auto wrong = understand(*answer, decided, o))
     complain("http", "operation " + std::to_string(o.id) + " of client " + std::to_string(o.client) + " at node " +

@@ -49,7 +49,7 @@ public:
   bool writes_wait() const;
 
   /// A node's gateway has received a result; the response to the client follows from it.
-  void on_told(std::size_t node, const client_answer& a);
+  void on_notified(std::size_t node, const client_answer& a);
   /// Bytes of a response. @returns false: the client has its response, or has given up
   bool on_bytes(connection_id c, std::string_view bytes, bool last);
   /// The node has parked that blocking query.
@@ -130,7 +130,7 @@ private:
   bool transfer_bytes(client_state& c, std::string_view bytes, bool last);
   void saved(client_state& c, const http_answer& a);
   void restored(client_state& c, const http_answer& a);
-  void archive_told(std::size_t node, const actors::archive_unpacked& u);
+  void archive_received(std::size_t node, const actors::archive_unpacked& u);
   void transfers_lost(std::size_t node);
 
   std::string key(std::uint64_t n) const;

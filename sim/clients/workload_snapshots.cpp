@@ -139,7 +139,7 @@ void workload::restored(client_state& c, const http_answer& a) {
 }
 
 /// The checkpointer's result, because a 500 response does not distinguish damage from an election.
-void workload::archive_told(std::size_t node, const actors::archive_unpacked& u) {
+void workload::archive_received(std::size_t node, const actors::archive_unpacked& u) {
   const auto connection = nodes_.gateway(node).asking(u.id);
   const auto* c = connection ? client_of(*connection) : nullptr;
   if (c == nullptr || u.error.empty())

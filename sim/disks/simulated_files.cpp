@@ -99,7 +99,7 @@ public:
     if (!bytes.empty())
       disk_.write(*inode_, offset, bytes);
     disk_.counters_.writes += obstacle == obstacle::none && !full;
-    disk_.told();
+    disk_.synced();
     if (obstacle != obstacle::none)
       return failure{"cannot write " + path_ + ": " + disk_.refusal(obstacle).text};
     if (full) {
@@ -126,7 +126,7 @@ public:
       for (auto& w : pending)
         w.doubtful |= !w.durable;
     }
-    disk_.told();
+    disk_.synced();
     if (obstacle != obstacle::none)
       return failure{"cannot sync " + path_ + ": " + disk_.refusal(obstacle).text};
     return done{};
@@ -197,7 +197,7 @@ status simulated_files::change_name(pending_name change) {
     apply(names_, change);
     pending_names_[directory_of(change.path)].push_back(std::move(change));
   }
-  told();
+  synced();
   if (obstacle != obstacle::none)
     return refusal(obstacle);
   return done{};
@@ -231,7 +231,7 @@ status simulated_files::sync_directory(const std::string& directory) {
       apply(durable_names_, change);
     pending_names_.erase(directory);
   }
-  told();
+  synced();
   if (obstacle != obstacle::none)
     return failure{"cannot sync " + directory + ": " + refusal(obstacle).text};
   return done{};
@@ -395,7 +395,7 @@ failure simulated_files::refusal(obstacle o) {
   return failure{o == obstacle::failing ? "I/O error (simulated)" : "the machine is going off (simulated)"};
 }
 
-void simulated_files::told() const {
+void simulated_files::synced() const {
   if (changed)
     changed();
 }

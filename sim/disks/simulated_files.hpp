@@ -141,7 +141,7 @@ private:
   obstacle next_obstacle();
   failure refusal(obstacle o);
   status change_name(pending_name change);
-  void told() const;
+  void synced() const;
   static void apply(name_map& names, const pending_name& change);
   std::uint64_t free_bytes() const;
   void write(inode& into, std::uint64_t offset, std::string_view bytes);

@@ -165,7 +165,7 @@ public:
   void hang_up(std::uint64_t number) override { exchanges_.hang_up(number); }
 
   void note(std::uint64_t what) override { story_.add(what); }
-  bool told() const override { return story_.wanted(); }
+  bool traces() const override { return story_.wanted(); }
   void tell(std::string_view who, const std::string& text) override {
     story_.line(time_.now(), nobody, std::string(who) + (who.empty() ? "" : " ") + text);
   }

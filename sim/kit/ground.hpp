@@ -54,7 +54,7 @@ public:
   /// Two runs are the same if they note the same values in the same order.
   virtual void note(std::uint64_t what) = 0;
   /// Whether the trace has a reader.
-  virtual bool told() const = 0;
+  virtual bool traces() const = 0;
   /// A line of the trace, about a client or a service.
   virtual void tell(std::string_view who, const std::string& text) = 0;
 };

@@ -45,7 +45,7 @@ public:
   std::uint64_t send(std::size_t server, std::string bytes, std::function<void(belay_ground::reply)> heard) override;
   void hang_up(std::uint64_t number) override { exchanges_.hang_up(number); }
   void note(std::uint64_t what) override { trace_.add(what); }
-  bool told() const override { return trace_.wanted(); }
+  bool traces() const override { return trace_.wanted(); }
   void tell(std::string_view who, const std::string& text) override;
 
 private:

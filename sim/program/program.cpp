@@ -188,7 +188,7 @@ private:
     if (!ran->stderr_tail.empty() && !died)
       parts_.err << ran->stderr_tail << '\n';
     if (r.outcome != run_outcome::passed || !line_.quiet)
-      parts_.err << told(r, again) << std::flush;
+      parts_.err << described(r, again) << std::flush;
     if (auto ok = save_report(f, again); !ok)
       return complain(ok.error(), exit_files);
     if (line_.save_file.empty())
@@ -242,7 +242,7 @@ private:
       if (r.outcome == run_outcome::passed)
         return;
       display.clear();
-      parts_.err << told(r, again) << std::flush;
+      parts_.err << described(r, again) << std::flush;
     };
     auto f = sweep(parts_.run, o);
     display.clear();
@@ -251,7 +251,7 @@ private:
     f->missing_probes = missing(required, f->probes);
     const auto code = exit_code_of(*f);
     if (!line_.quiet || code != exit_passed)
-      parts_.out << told(*f, again) << std::flush;
+      parts_.out << described(*f, again) << std::flush;
     if (auto ok = save_report(*f, again); !ok)
       return complain(ok.error(), exit_files);
     return code;
@@ -360,7 +360,7 @@ private:
       // A mutant that is no longer found is as bad as a bug.
       f.add(r);
       ++f.outcomes[r.outcome == run_outcome::passed ? run_outcome::safety : r.outcome];
-      parts_.err << "FAILED  " << path << ": expected " << expected << ", " << told(r, recipe_of_file(path));
+      parts_.err << "FAILED  " << path << ": expected " << expected << ", " << described(r, recipe_of_file(path));
     }
     if (!line_.quiet || wrong != 0)
       parts_.err << paths.size() - wrong << " as expected, " << wrong << " not" << std::endl;

@@ -37,7 +37,7 @@ std::string listed(const std::map<std::string, std::uint64_t>& counts) {
   return out.empty() ? "none" : out;
 }
 
-std::string told(const spread& s) {
+std::string described(const spread& s) {
   return "median " + std::to_string(s.percentile(50)) + " ms, p95 " + std::to_string(s.percentile(95)) + " ms, p99 " +
          std::to_string(s.percentile(99)) + " ms, max " + std::to_string(s.percentile(100)) + " ms";
 }
@@ -65,7 +65,7 @@ std::pair<std::string, std::uint64_t> longest(const std::map<std::string, std::u
   return *most;
 }
 
-std::string told_slow(const figures& f) {
+std::string sent_slowly(const figures& f) {
   if (f.slow.empty())
     return "";
   std::map<std::string, std::uint64_t> reasons;
@@ -256,7 +256,7 @@ std::set<std::string> missing(const std::set<std::string>& required,
   return out;
 }
 
-std::string told(const run_report& r, const recipe& how) {
+std::string described(const run_report& r, const recipe& how) {
   auto out = "seed " + std::to_string(r.seed) + ": " + name_of(r.outcome);
   if (r.outcome == run_outcome::passed)
     return out + " (" + std::to_string(r.events) + " events, " + std::to_string(r.operations) + " operations, " +
@@ -266,7 +266,7 @@ std::string told(const run_report& r, const recipe& how) {
   return out + ": " + r.checker + ": " + r.what + "\n  " + how.command(r) + "\n";
 }
 
-std::string told(const figures& f, const recipe& how) {
+std::string described(const figures& f, const recipe& how) {
   std::ostringstream out;
   const auto wall = f.wall.count();
   out << f.runs << " runs in " << fixed(wall, 1) << " s: " << f.of(run_outcome::passed) << " passed";
@@ -284,13 +284,14 @@ std::string told(const figures& f, const recipe& how) {
   out << "wrongly released locks " << f.wrongly_released_locks << "\n";
   out << "faults                 " << listed(f.faults) << "\n";
   out << "probes                 " << listed(f.probes) << "\n";
-  out << "longest write gap      " << told(f.longest_write_gap) << "\n";
-  out << "heal to convergence    " << told(f.heal_to_convergence) << "\n" << drawn(f.heal_to_convergence.buckets());
-  out << "the same, without faults that last: " << told(f.last_fault_to_convergence) << "\n" << told_slow(f);
+  out << "longest write gap      " << described(f.longest_write_gap) << "\n";
+  out << "heal to convergence    " << described(f.heal_to_convergence) << "\n"
+      << drawn(f.heal_to_convergence.buckets());
+  out << "the same, without faults that last: " << described(f.last_fault_to_convergence) << "\n" << sent_slowly(f);
   for (const auto& name : f.missing_probes)
     out << "never reached: " << name << "\n";
   for (const auto& r : f.failures)
-    out << told(r, how);
+    out << described(r, how);
   return out.str();
 }
 

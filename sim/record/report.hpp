@@ -112,9 +112,9 @@ std::set<std::string> missing(const std::set<std::string>& required,
                               const std::map<std::string, std::uint64_t>& reached);
 
 /// `seed 42: safety: replies: read an old value`; if it failed, the command is in a second line.
-std::string told(const run_report& r, const recipe& how);
+std::string described(const run_report& r, const recipe& how);
 /// The summary of a sweep, several lines.
-std::string told(const figures& f, const recipe& how);
+std::string described(const figures& f, const recipe& how);
 /// `17/2000 1 failed 523 seeds/min ETA 3:47`, without a line break.
 std::string progress_line(const figures& f, std::uint64_t total, std::chrono::duration<double> wall);
 

@@ -61,11 +61,11 @@ peer_doors::admission identify(const end_of_connection& dialler, const end_of_co
     }
     const auto answer = door.take_answer();
     std::string nothing;
-    const auto told = channel ? channel->feed(answer, nothing) : status(done{});
+    const auto received = channel ? channel->feed(answer, nothing) : status(done{});
     if (!heard)
       return {false, channel.has_value(), heard.error()};
-    if (!told)
-      return {false, true, "the dialling side: " + told.error()};
+    if (!received)
+      return {false, true, "the dialling side: " + received.error()};
   }
 }
 

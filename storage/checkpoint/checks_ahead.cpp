@@ -8,7 +8,7 @@ namespace belay::storage {
 
 namespace {
 
-constexpr std::uint64_t told_together = 256; // 60 us of checksums; the longest wait for the first rows
+constexpr std::uint64_t sent_together = 256; // 60 us of checksums; the longest wait for the first rows
 
 } // namespace
 
@@ -38,7 +38,7 @@ void checks_ahead::look(lmdb_transaction& txn, char tag) {
   if (rc == 0)
     rc = c.seek(std::string_view(&tag, 1));
   for (; rc == 0 && c.key().front() == tag && checked(c.key(), c.value()); rc = c.next()) {
-    if (++rows % told_together != 0)
+    if (++rows % sent_together != 0)
       continue;
     tell(0);
     if (given_up_.load(std::memory_order_relaxed))

@@ -411,16 +411,16 @@ TEST_CASE("a script that takes too long is ended with all it started", "[probes]
 TEST_CASE("runs that are stopped report nothing", "[probes]") {
   boost::asio::io_context loop;
   asio_probes probes(loop);
-  bool told = false;
-  probes.start(script({"/bin/sh", "-c", "sleep 1000"}), [&](std::string, std::string) { told = true; });
+  bool received = false;
+  probes.start(script({"/bin/sh", "-c", "sleep 1000"}), [&](std::string, std::string) { received = true; });
   boost::asio::io_context silent_loop;
   tcp::acceptor silent(silent_loop, {boost::asio::ip::address_v4::loopback(), 0});
   auto c = check_every_second();
   c.http = "http://127.0.0.1:" + std::to_string(silent.local_endpoint().port()) + "/";
-  probes.start(c, [&](std::string, std::string) { told = true; });
+  probes.start(c, [&](std::string, std::string) { received = true; });
   probes.stop();
   loop.run(); // returns: nothing is left
-  CHECK_FALSE(told);
+  CHECK_FALSE(received);
 }
 
 // Asio looks up a loop's names on one thread: an unanswered name made other checks critical.

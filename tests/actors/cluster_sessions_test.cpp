@@ -176,7 +176,7 @@ public:
         [this](const renew_answer& a) { renewed_.push_back(a); },
         [this](const renew_session& r) { passed_on_.push_back(r); });
     node_actors_->gateways.push_back(sim::stub_of<http_gateway_actor>(
-        system_, [this](const renew_result& r) { told_.push_back(r); },
+        system_, [this](const renew_result& r) { received_.push_back(r); },
         [this](const write_results& w) { written_.insert(written_.end(), w.list.begin(), w.list.end()); }));
     node_actors_->session_reaper =
         system_.spawn<session_reaper>(nullptr, node_actors_, std::vector<state::session_ptr>{}, log_index{4}, counted_);
@@ -220,7 +220,7 @@ public:
   std::vector<propose_internal>& proposed() { return proposed_; }
   std::vector<renew_answer>& renewed() { return renewed_; }
   std::vector<renew_session>& passed_on() { return passed_on_; }
-  std::vector<renew_result>& told() { return told_; }
+  std::vector<renew_result>& received() { return received_; }
   std::vector<write_result>& written() { return written_; }
   /// With an exact TTL.
   void create_exact(const std::string& id, milliseconds lives) {
@@ -261,7 +261,7 @@ private:
   std::vector<propose_internal> proposed_;
   std::vector<renew_answer> renewed_;
   std::vector<renew_session> passed_on_;
-  std::vector<renew_result> told_;
+  std::vector<renew_result> received_;
   std::vector<write_result> written_;
 };
 
@@ -475,15 +475,15 @@ TEST_CASE("a leader with its lease renews without asking raft_peer, one session 
   r.tell(renew_session{request_id{2}, "s"});
   r.tell(renew_session{request_id{3}, "none"});
   r.tell(renew_session{request_id{4}, forward::renewal_list({"e", "none", "s"})});
-  REQUIRE(r.told().size() == 3);
-  CHECK(r.told()[0].session->id == "s");
-  CHECK(r.told()[1].session == nullptr);
+  REQUIRE(r.received().size() == 3);
+  CHECK(r.received()[0].session->id == "s");
+  CHECK(r.received()[1].session == nullptr);
   const auto twice = static_cast<std::uint64_t>(2 * std::chrono::duration_cast<milliseconds>(ttl).count());
-  CHECK(r.told()[2].of_list == forward::renewed_lifetimes{500, std::nullopt, twice});
+  CHECK(r.received()[2].of_list == forward::renewed_lifetimes{500, std::nullopt, twice});
   r.lose_the_lease();
   r.tell(renew_session{request_id{5}, "s"});
   CHECK(r.passed_on().size() == 2);
-  CHECK(r.told().size() == 3);
+  CHECK(r.received().size() == 3);
 }
 
 TEST_CASE("a list of renewals of another server is answered as a list", "[actors][sessions][claims]") {

@@ -215,13 +215,13 @@ TEST_CASE("a follower of keys without writes loses nothing while others write mo
   const auto begin = c.put_done(leader, "quiet/0", "v");
   c.pass(milliseconds(100));
   const state::kv_changes asked{{"quiet/"}, state::change_place{begin}, state::kv_changes::what::changes};
-  const auto told = c.read(node, asked, consistency::stale, begin.value, seconds(60));
+  const auto received = c.read(node, asked, consistency::stale, begin.value, seconds(60));
   const auto late = c.read(node, asked, consistency::stale, begin.value, seconds(5));
   log_index last;
   for (int i = 0; i < 50; ++i)
     last = c.put_done(leader, "busy/" + std::to_string(i), std::string(100, 'v'));
   c.pass(milliseconds(100));
-  REQUIRE_FALSE(c.answered(told));
+  REQUIRE_FALSE(c.answered(received));
   REQUIRE_FALSE(c.answered(late));
   const auto rows_in = [](const read_result& r) { return std::get<state::change_rows>(r.found()->data); };
 
@@ -233,7 +233,7 @@ TEST_CASE("a follower of keys without writes loses nothing while others write mo
   CHECK(nothing.reached.index >= last);
 
   const auto written = c.put_done(leader, "quiet/1", "v");
-  const auto one = rows_in(c.found(told));
+  const auto one = rows_in(c.found(received));
   CHECK_FALSE(one.gone);
   REQUIRE(one.list.size() == 1);
   CHECK(one.list.front().index == written);

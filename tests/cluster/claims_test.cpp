@@ -231,7 +231,7 @@ public:
     return static_cast<std::size_t>(std::find(sessions_.begin(), sessions_.end(), holder) - sessions_.begin());
   }
   /// The response to the one that still waits.
-  bool is_told(std::size_t i) { return connections_[i]->receive(asked_for).body.starts_with("true"); }
+  bool is_notified(std::size_t i) { return connections_[i]->receive(asked_for).body.starts_with("true"); }
 
 private:
   void asks(std::size_t i, std::uint16_t port) {
@@ -283,13 +283,13 @@ TEST_CASE("claims: a client that ends its connection leaves the queue of a lock,
   for (auto* line : {&at_follower, &at_leader, &through_agent}) {
     CHECK(eventually(longer_than_kept, [&] { return line->waiting() == 1; }));
     CHECK(line->next() == 2);
-    CHECK(line->is_told(2));
+    CHECK(line->is_notified(2));
   }
   std::this_thread::sleep_for(longer_than_kept - sooner);
   for (auto* line : {&comes_back, &back_through_agent}) {
     CHECK(line->waiting() == 2);
     CHECK(line->next() == 1);
-    CHECK(line->is_told(1));
+    CHECK(line->is_notified(1));
   }
 
   two_in_line of_killed_server("end/server", holder, follower.http_port(), other);
@@ -308,7 +308,7 @@ TEST_CASE("claims: a client that ends its connection leaves the queue of a lock,
   for (auto* line : {&of_killed_server, &of_killed_agent, &of_stopped_agent}) {
     line->first_asks_again(other);
     CHECK(line->next() == 1);
-    CHECK(line->is_told(1));
+    CHECK(line->is_notified(1));
   }
   follower.start();
   cluster.wait_ready();

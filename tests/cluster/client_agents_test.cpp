@@ -202,7 +202,7 @@ TEST_CASE("a client agent answers from its cache, and never with another token's
         json::object{{"enabled", true}, {"default_policy", "allow"}, {"tokens", json::object{{"master", root}}}}}});
   auto& server = cluster->node(0);
   auto& agent = cluster->agent(0);
-  const auto told = [](const http_reply& r, const char* name) {
+  const auto received = [](const http_reply& r, const char* name) {
     const auto* value = r.header(name);
     return value == nullptr ? std::string() : *value;
   };
@@ -210,10 +210,10 @@ TEST_CASE("a client agent answers from its cache, and never with another token's
   REQUIRE(eventually(milliseconds{5000},
                      [&] { return json::parse(server.get("/v1/health/service/web").body).as_array().size() == 1; }));
   const std::string service = "/v1/health/service/web?cached";
-  CHECK(told(agent.get(service), "X-Cache") == "MISS");
+  CHECK(received(agent.get(service), "X-Cache") == "MISS");
   const auto hit = agent.get(service);
-  CHECK(told(hit, "X-Cache") == "HIT");
-  CHECK(told(hit, "Age") == "0");
+  CHECK(received(hit, "X-Cache") == "HIT");
+  CHECK(received(hit, "Age") == "0");
   CHECK(hit.body == server.get("/v1/health/service/web").body);
 
   // A token that may read no service gets none, whether the response is cached or not.
@@ -226,32 +226,32 @@ TEST_CASE("a client agent answers from its cache, and never with another token's
   for (const auto* cache : {"MISS", "HIT"}) {
     const auto blind = agent.get(as_blind);
     CHECK(blind.body == "[]");
-    CHECK(told(blind, "X-Cache") == cache);
+    CHECK(received(blind, "X-Cache") == cache);
   }
   CHECK(agent.get(service).body == hit.body);
 
   // A change arrives, also at blocked requests.
   http_reply waited;
   std::thread waits(
-      [&] { waited = agent.get(service + "&wait=20s&index=" + told(hit, "X-Consul-Index"), milliseconds{30000}); });
+      [&] { waited = agent.get(service + "&wait=20s&index=" + received(hit, "X-Consul-Index"), milliseconds{30000}); });
   std::this_thread::sleep_for(milliseconds{300});
   CHECK(agent.put("/v1/agent/service/register", R"({"Name":"web","Port":81})").ok());
   waits.join();
   REQUIRE(waited.status == 200);
   CHECK(waited.body.find(":81,") != std::string::npos);
-  CHECK(told(waited, "X-Cache") == "MISS");
-  CHECK(told(agent.get(service), "X-Cache") == "HIT");
+  CHECK(received(waited, "X-Cache") == "MISS");
+  CHECK(received(agent.get(service), "X-Cache") == "HIT");
 
   // Without servers the last response stays available, and says that it is old.
   server.kill_hard();
   http_reply last;
   REQUIRE(eventually(milliseconds{40000}, [&] {
     last = agent.get(service);
-    return last.status == 200 && !told(last, "Age").empty() && told(last, "Age") != "0";
+    return last.status == 200 && !received(last, "Age").empty() && received(last, "Age") != "0";
   }));
   CHECK(last.body == waited.body);
   server.start();
-  CHECK(eventually(milliseconds{60000}, [&] { return told(agent.get(service), "Age") == "0"; }));
+  CHECK(eventually(milliseconds{60000}, [&] { return received(agent.get(service), "Age") == "0"; }));
 }
 
 // The agent's own token may write its node but no service; a registration brings a token that may.

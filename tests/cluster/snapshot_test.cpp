@@ -140,19 +140,19 @@ TEST_CASE("a restore is interrupted by the death of the leader", "[snapshot]") {
     REQUIRE(upload.send({"PUT", "/v1/snapshot", {}, archive.body, false}, milliseconds{10000}).empty());
     std::this_thread::sleep_for(milliseconds{delay});
     cluster->node(leader).kill_hard();
-    const auto told = upload.receive(milliseconds{60000});
-    INFO("after " << delay << " ms: " << told.status << " " << told.error << told.body);
-    CHECK((told.status == 200 || told.status == 500));
+    const auto received = upload.receive(milliseconds{60000});
+    INFO("after " << delay << " ms: " << received.status << " " << received.error << received.body);
+    CHECK((received.status == 200 || received.status == 500));
     cluster->node(leader).start();
     cluster->wait_ready();
     CHECK(cluster->wait_equal() == "");
     const auto now = keys_seen(port(follower), "s/", "consistent");
     CHECK((now == saved || now == old));
-    if (told.status == 200)
+    if (received.status == 200)
       CHECK(now == saved);
     for (std::size_t i = 0; i < 3; ++i)
       CHECK(keys_seen(port(i), "s/", "stale") == now);
-    std::cout << "killed " << delay << " ms into a restore: " << told.status << ", "
+    std::cout << "killed " << delay << " ms into a restore: " << received.status << ", "
               << (now == saved ? "restored" : "as before") << "\n";
     REQUIRE(exchange(port(follower), {"DELETE", "/v1/kv/s/?recurse", {}, {}, false}, milliseconds{10000}).ok());
     REQUIRE(http_put(port(follower), "/v1/kv/s/now", "x").ok());

@@ -124,7 +124,7 @@ class Follower:
             watch.terminate()
             watch.wait(20)
 
-    def is_told(self):
+    def is_notified(self):
         """That its history is over: before the new index has passed its cursor, and afterwards."""
         for passed in (False, True):
             for server in self.cluster.servers:
@@ -176,7 +176,7 @@ def without_credentials(binary, folder):
     own.stop()
     follower = Follower(c, "restored")
     check(c.leader().ask("PUT", "/v1/snapshot", save(c.leader()))[0] == 200, "all of it is restored in place")
-    follower.is_told()
+    follower.is_notified()
 
     print("== A majority is down")
     c.stop(1, 2)
@@ -213,7 +213,7 @@ def without_credentials(binary, folder):
         eventually("it is added", added)
     c.well(3)
     has(c.servers[2], "app/config", "first")
-    follower.is_told()
+    follower.is_notified()
     c.stop(0, 1, 2)
 
 
@@ -267,7 +267,7 @@ def with_credentials(binary, folder):
     check(leader.ask("GET", "/v1/acl/token/self")[0] == 200, "tokens are those of the archive")
     for server in c.servers:
         server.token = token
-    follower.is_told()
+    follower.is_notified()
 
     print("== No token may do anything")
     for row in json.loads(leader.ask("GET", "/v1/acl/tokens")[1]):

@@ -29,7 +29,7 @@ struct entries {
   }
 };
 
-std::string told(const std::optional<state::reply>& r) {
+std::string received(const std::optional<state::reply>& r) {
   if (!r)
     return "not judged";
   if (const auto* yes = std::get_if<bool>(&*r))
@@ -109,26 +109,27 @@ TEST_CASE("acl model: ACLs are managed only by a rule for it") {
 TEST_CASE("acl model: a decision is that of its entry") {
   entries run;
   const auto write = on_behalf_of("a", set("k/1", "v"));
-  CHECK(told(run(write)) == "ACL not found");
-  CHECK(told(run(begin_acls())) == "true");
-  CHECK(told(run(on_behalf_of("master", make_policy('1', "key_prefix \"k/\" { policy = \"write\" }\n")))) == "a row");
-  CHECK(told(run(on_behalf_of("master", make_role('2', "1")))) == "a row");
-  CHECK(told(run(write)) == "ACL not found");
-  CHECK(told(run(on_behalf_of("master", make_token('a', "", "2")))) == "a row");
-  CHECK(told(run(write)) == "true");
-  CHECK(told(run(on_behalf_of("a", set("other", "v")))) == "Permission denied");
-  CHECK(told(run(on_behalf_of("a", make_token('b', "1")))) == "Permission denied");
-  CHECK(told(run(on_behalf_of("master", make_policy('1', "key_prefix \"k/\" { policy = \"read\" }\n", false)))) ==
+  CHECK(received(run(write)) == "ACL not found");
+  CHECK(received(run(begin_acls())) == "true");
+  CHECK(received(run(on_behalf_of("master", make_policy('1', "key_prefix \"k/\" { policy = \"write\" }\n")))) ==
         "a row");
-  CHECK(told(run(write)) == "Permission denied");
-  CHECK(told(run(on_behalf_of("master", remove_policy('1')))) == "true");
-  CHECK(told(run(on_behalf_of("a", txn(key_op(state::kv_verb::set, "k/1"), key_op(state::kv_verb::set, "k/2"))))) ==
+  CHECK(received(run(on_behalf_of("master", make_role('2', "1")))) == "a row");
+  CHECK(received(run(write)) == "ACL not found");
+  CHECK(received(run(on_behalf_of("master", make_token('a', "", "2")))) == "a row");
+  CHECK(received(run(write)) == "true");
+  CHECK(received(run(on_behalf_of("a", set("other", "v")))) == "Permission denied");
+  CHECK(received(run(on_behalf_of("a", make_token('b', "1")))) == "Permission denied");
+  CHECK(received(run(on_behalf_of("master", make_policy('1', "key_prefix \"k/\" { policy = \"read\" }\n", false)))) ==
+        "a row");
+  CHECK(received(run(write)) == "Permission denied");
+  CHECK(received(run(on_behalf_of("master", remove_policy('1')))) == "true");
+  CHECK(received(run(on_behalf_of("a", txn(key_op(state::kv_verb::set, "k/1"), key_op(state::kv_verb::set, "k/2"))))) ==
         "0 Permission denied;1 Permission denied;");
-  CHECK(told(run(on_behalf_of("master", remove_token('a')))) == "true");
-  CHECK(told(run(write)) == "ACL not found");
-  CHECK(told(run(on_behalf_of("a", write, true))) == "ACL not found");
-  CHECK(told(run(on_behalf_of("anonymous", write))) == "Permission denied");
-  CHECK(told(run(on_behalf_of("anonymous", write, true))) == "true");
+  CHECK(received(run(on_behalf_of("master", remove_token('a')))) == "true");
+  CHECK(received(run(write)) == "ACL not found");
+  CHECK(received(run(on_behalf_of("a", write, true))) == "ACL not found");
+  CHECK(received(run(on_behalf_of("anonymous", write))) == "Permission denied");
+  CHECK(received(run(on_behalf_of("anonymous", write, true))) == "true");
   // Only what was allowed was written.
   const auto e = run.model.entry_at("k/1", run.model.applied());
   REQUIRE(e != nullptr);
@@ -139,15 +140,15 @@ TEST_CASE("acl model: a decision is that of its entry") {
 TEST_CASE("acl model: links are those of the entry, and names are taken once") {
   entries run;
   run(begin_acls());
-  CHECK(told(run(make_token('a', "1"))) == "No such ACL policy with ID \"" + acl_id('1') + "\"");
-  CHECK(told(run(make_policy('1', ""))) == "a row");
+  CHECK(received(run(make_token('a', "1"))) == "No such ACL policy with ID \"" + acl_id('1') + "\"");
+  CHECK(received(run(make_policy('1', ""))) == "a row");
   auto twice = make_policy('1', "");
   std::get<state::acl_policy_set>(twice).policy.id = acl_id('3');
-  CHECK(told(run(twice)) == "Invalid Policy: A Policy with Name \"p1\" already exists");
-  CHECK(told(run(make_policy('4', "", false))) == "cannot find policy " + acl_id('4'));
-  CHECK(told(run(make_policy('4', "key \"a\" { policy = \"wirte\" }\n"))) == ""); // whatever the text
-  CHECK(told(run(make_token('b', "", "", 0, false))) == "Cannot find token \"" + acl_id('b') + "\"");
-  CHECK(told(run(remove_token('b'))) == "true");
+  CHECK(received(run(twice)) == "Invalid Policy: A Policy with Name \"p1\" already exists");
+  CHECK(received(run(make_policy('4', "", false))) == "cannot find policy " + acl_id('4'));
+  CHECK(received(run(make_policy('4', "key \"a\" { policy = \"wirte\" }\n"))) == ""); // whatever the text
+  CHECK(received(run(make_token('b', "", "", 0, false))) == "Cannot find token \"" + acl_id('b') + "\"");
+  CHECK(received(run(remove_token('b'))) == "true");
 }
 
 TEST_CASE("acl model: a token is over by the time of an entry") {
@@ -156,9 +157,9 @@ TEST_CASE("acl model: a token is over by the time of an entry") {
   run.at_time(2, make_policy('1', "key_prefix \"\" { policy = \"write\" }\n"));
   run.at_time(10, make_token('a', "1", "", 50));
   const auto write = on_behalf_of("a", set("k", "v"));
-  CHECK(told(run.at_time(59, write)) == "true");
+  CHECK(received(run.at_time(59, write)) == "true");
   const auto before = run.model.applied();
-  CHECK(told(run.at_time(60, write)) == "ACL not found");
+  CHECK(received(run.at_time(60, write)) == "ACL not found");
   CHECK(run.model.access().rights_of(as("a"), before) != nullptr);
   CHECK(run.model.access().rights_of(as("a"), run.model.applied()) == nullptr);
 }
@@ -170,14 +171,14 @@ TEST_CASE("acl model: a restore brings tokens back, but not for longer than they
   run.at_time(3, make_token('a', "1"));
   run.at_time(4, make_token('b', "1", "", 50));
   run.at_time(5, remove_token('a'));
-  CHECK(told(run.at_time(6, on_behalf_of("a", set("k", "v")))) == "ACL not found");
+  CHECK(received(run.at_time(6, on_behalf_of("a", set("k", "v")))) == "ACL not found");
   const auto parts = restore("r", 4);
   run.at_time(7, parts[0]);
   run.at_time(8, on_behalf_of("a", parts[1]));
-  CHECK(told(run.at_time(9, on_behalf_of("b", parts[2]))) == "Permission denied");
+  CHECK(received(run.at_time(9, on_behalf_of("b", parts[2]))) == "Permission denied");
   run.at_time(10, parts[1]);
-  CHECK(told(run.at_time(11, on_behalf_of("master", parts[2]))) == "true");
-  CHECK(told(run.at_time(12, on_behalf_of("a", set("k", "v")))) == "true");
-  CHECK(told(run.at_time(53, on_behalf_of("b", set("k", "w")))) == "true");
-  CHECK(told(run.at_time(54, on_behalf_of("b", set("k", "x")))) == "ACL not found");
+  CHECK(received(run.at_time(11, on_behalf_of("master", parts[2]))) == "true");
+  CHECK(received(run.at_time(12, on_behalf_of("a", set("k", "v")))) == "true");
+  CHECK(received(run.at_time(53, on_behalf_of("b", set("k", "w")))) == "true");
+  CHECK(received(run.at_time(54, on_behalf_of("b", set("k", "x")))) == "ACL not found");
 }

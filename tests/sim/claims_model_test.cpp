@@ -109,9 +109,9 @@ struct both {
     state::effects changed;
     written.push_back(to_string(now) + " " + rendered(c));
     const auto right = model.apply(e);
-    const auto told = machine.apply(e.index, e.time, c, changed);
-    if (right && !same_reply(told, *right))
-      differ("it is answered by reply " + std::to_string(told.index()) + ", right is " +
+    const auto received = machine.apply(e.index, e.time, c, changed);
+    if (right && !same_reply(received, *right))
+      differ("it is answered by reply " + std::to_string(received.index()) + ", right is " +
              std::to_string(right->index()));
     else if (const auto wrong = checker.applied(e.index, machine))
       differ(*wrong);

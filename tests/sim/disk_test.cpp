@@ -373,7 +373,7 @@ TEST_CASE("log: each cut of an append leaves the whole of it or nothing", "[sim]
 
 TEST_CASE("log: a flipped bit is reported, or changes nothing", "[sim][disk]") {
   // Any bit on the disk of a stopped node. Wrong: a log that opens with other contents.
-  std::size_t told = 0, harmless = 0;
+  std::size_t received = 0, harmless = 0;
   for (std::uint64_t seed = 1; seed <= 600; ++seed) {
     INFO("seed " << seed);
     tape t(seed);
@@ -391,11 +391,11 @@ TEST_CASE("log: a flipped bit is reported, or changes nothing", "[sim][disk]") {
       ++harmless;
     } else {
       CHECK(found.error().find("is damaged") != std::string::npos);
-      ++told;
+      ++received;
     }
   }
-  CHECK(told > 400);
-  CHECK(told + harmless == 600);
+  CHECK(received > 400);
+  CHECK(received + harmless == 600);
 }
 
 TEST_CASE("log: a full disk refuses, a failing call ends, and neither loses anything", "[sim][disk]") {

@@ -271,15 +271,16 @@ TEST_CASE("http_messages: responses that do not match are reported", "[sim]") {
 
 // A server's decision whose response is lost on the way through the agent is unknown to the client.
 TEST_CASE("http_messages: a client agent's own errors are not the servers' decision", "[sim]") {
-  const auto told = [](int status, const char* body) {
-    return as_told_by_agent({status, {}, body}, write_decision{forward::call_outcome::done, log_index{7}})->outcome;
+  const auto received = [](int status, const char* body) {
+    return as_received_from_agent({status, {}, body}, write_decision{forward::call_outcome::done, log_index{7}})
+        ->outcome;
   };
-  CHECK(told(200, "true") == forward::call_outcome::done);
-  CHECK(told(500, "invalid session \"x\"") == forward::call_outcome::done);
-  CHECK(told(500, "rpc error making call: EOF") == forward::call_outcome::unknown);
-  CHECK(told(500, "rpc error getting client: failed to get conn: dial tcp 10.0.0.1:8300: i/o timeout") ==
+  CHECK(received(200, "true") == forward::call_outcome::done);
+  CHECK(received(500, "invalid session \"x\"") == forward::call_outcome::done);
+  CHECK(received(500, "rpc error making call: EOF") == forward::call_outcome::unknown);
+  CHECK(received(500, "rpc error getting client: failed to get conn: dial tcp 10.0.0.1:8300: i/o timeout") ==
         forward::call_outcome::refused);
-  CHECK(told(500, "No known Consul servers") == forward::call_outcome::refused);
+  CHECK(received(500, "No known Consul servers") == forward::call_outcome::refused);
 }
 
 TEST_CASE("http_messages: answers in chunks are whole with their last one", "[sim]") {

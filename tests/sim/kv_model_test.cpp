@@ -241,7 +241,7 @@ TEST_CASE("model of keys: agrees with the state machine on random logs") {
     kv_model model;
     state::effects changed;
     std::vector<std::pair<std::vector<state::dirty_row>, log_index>> archives;
-    std::string told_so_far;
+    std::string sent_so_far;
     std::deque<state::command> restoring; // commands of one archive that are not in the log yet
     catalog_client catalog;
     const auto some_key = [&] { return std::string(keys[random.below(std::size(keys))]); };
@@ -343,27 +343,27 @@ TEST_CASE("model of keys: agrees with the state machine on random logs") {
       }
       const auto right = machine.apply(i(n), cluster_time{n}, c, changed);
       const auto answer = model.apply(entry(n, c));
-      operation told;
-      told.write = c;
-      told.reply = right;
-      catalog.learn(told);
-      told_so_far += to_string(i(n)) + " " + rendered(c) + "\n";
-      INFO("round " << round << "\n" << told_so_far);
+      operation received;
+      received.write = c;
+      received.reply = right;
+      catalog.learn(received);
+      sent_so_far += to_string(i(n)) + " " + rendered(c) + "\n";
+      INFO("round " << round << "\n" << sent_so_far);
       if (!std::holds_alternative<state::tombstone_reap>(c)) {
         REQUIRE(answer);
         REQUIRE(same_reply(*answer, right));
       }
       for (std::uint64_t each = 0; each < 4; ++each) {
-        const auto told = machine.evaluate(state::session_info{id_of(each)});
-        REQUIRE(std::get<state::sessions>(told.data).list.size() ==
+        const auto received = machine.evaluate(state::session_info{id_of(each)});
+        REQUIRE(std::get<state::sessions>(received.data).list.size() ==
                 (model.sessions().lived_at(id_of(each), i(n)) ? 1 : 0));
-        REQUIRE(told.index == model.session_index(i(n)));
+        REQUIRE(received.index == model.session_index(i(n)));
       }
       for (const auto* key : keys) {
         INFO("key " << key);
-        const auto told = machine.evaluate(state::kv_get{key});
-        REQUIRE(model.key_index(key, i(n)).contains(told.index));
-        const auto& entries = std::get<state::kv_entries>(told.data).entries;
+        const auto received = machine.evaluate(state::kv_get{key});
+        REQUIRE(model.key_index(key, i(n)).contains(received.index));
+        const auto& entries = std::get<state::kv_entries>(received.data).entries;
         const auto mine = model.entry_at(key, i(n));
         REQUIRE(entries.empty() == (mine == nullptr));
         if (mine)
@@ -371,11 +371,11 @@ TEST_CASE("model of keys: agrees with the state machine on random logs") {
       }
       for (const auto* prefix : prefixes) {
         INFO("prefix " << prefix);
-        const auto told = machine.evaluate(state::kv_list{prefix});
+        const auto received = machine.evaluate(state::kv_list{prefix});
         const auto bounds = model.prefix_index(prefix, i(n));
-        INFO(exact(bounds) << " told " << to_string(told.index));
-        REQUIRE(bounds.contains(told.index));
-        const auto& entries = std::get<state::kv_entries>(told.data).entries;
+        INFO(exact(bounds) << " told " << to_string(received.index));
+        REQUIRE(bounds.contains(received.index));
+        const auto& entries = std::get<state::kv_entries>(received.data).entries;
         const auto mine = model.entries_at(prefix, i(n));
         REQUIRE(std::equal(entries.begin(), entries.end(), mine.begin(), mine.end(),
                            [](const auto& a, const auto& b) { return same_entry(*a, *b); }));

@@ -150,7 +150,7 @@ TEST_CASE("report: rendered for humans") {
   f.add(failed_run(42, run_outcome::safety));
   f.wall = std::chrono::seconds(2);
   f.missing_probes = {"vote refused"};
-  const auto text = told(f, how);
+  const auto text = described(f, how);
   INFO(text);
   CHECK(contains(text, "2 runs in 2.0 s: 1 passed, 1 safety\n"));
   CHECK(contains(text, "0.02 h, 30 times as fast as real"));
@@ -169,9 +169,9 @@ TEST_CASE("report: rendered for humans") {
     slow.waited_ms = {{"votes", 500}, {"entries", 100 + seed}};
     f.add(slow);
   }
-  CHECK(contains(told(f, how), "converged late         2 (above 487 ms), most of it for: votes 2\n"
-                               "  seed 6: 606 ms (entries 106, votes 500)\n"
-                               "  seed 5: 605 ms (entries 105, votes 500)\n"));
+  CHECK(contains(described(f, how), "converged late         2 (above 487 ms), most of it for: votes 2\n"
+                                    "  seed 6: 606 ms (entries 106, votes 500)\n"
+                                    "  seed 5: 605 ms (entries 105, votes 500)\n"));
   f = {};
   f.add(passed_run(1, 120, 900));
   f.add(failed_run(42, run_outcome::safety));

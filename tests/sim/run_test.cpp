@@ -64,10 +64,10 @@ TEST_CASE("run: the tape that a seed left makes the same run, in memory and thro
 }
 
 TEST_CASE("run: reading the trace does not change the run") {
-  tape silent(13), told(13);
+  tape silent(13), received(13);
   std::size_t lines = 0;
   const auto a = run(silent, {brief(), nullptr});
-  const auto b = run(told, {brief(), [&](const std::string&) { ++lines; }});
+  const auto b = run(received, {brief(), [&](const std::string&) { ++lines; }});
   CHECK(a.trace_hash == b.trace_hash);
   CHECK(lines > 1000);
 }

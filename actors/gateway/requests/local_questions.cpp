@@ -158,7 +158,7 @@ void local_questions::force_out(exchange& e, const forward::force_leave& forced)
     if (a.alive) {
       for (const auto& n : e.agents->nodes)
         if (n->node == a.name)
-          return out_.post(check_write{pending_.add(e), agent::told_to_leave(*n)});
+          return out_.post(check_write{pending_.add(e), agent::requested_to_leave(*n)});
     }
     return out_.post(check_write{pending_.add(e), state::catalog_deregister{a.name, {}, {}}});
   }
@@ -187,7 +187,7 @@ void local_questions::settings_read(exchange& e, const read_result& r) {
   out_.post(propose_write{id, make_payload(wire::encode_operator_call(asked)), wire::call_kind::describe_health});
 }
 
-void local_questions::status_told(const status_result& s) {
+void local_questions::status_sent(const status_result& s) {
   auto* e = pending_.settle(s.id);
   if (e == nullptr)
     return;

@@ -20,7 +20,7 @@ public:
   /// The tables returned autopilot's settings (what is healthy) or client agents; asks for the rest
   void rows_read(exchange& e, const read_result& r);
   /// raft_peer has responded. Without a leader the request may be repeated.
-  void status_told(const status_result& s);
+  void status_sent(const status_result& s);
   /// The leader has carried out an operator's request, or has responded.
   void decided(exchange& e, write_result& r) const;
 

@@ -16,7 +16,7 @@ using forward::load_shedder;
 using forward::request_class;
 
 // An overload may last for hours.
-constexpr std::chrono::seconds told_again_after{10};
+constexpr std::chrono::seconds logged_again_after{10};
 
 request_class class_of(const exchange& e) {
   return std::visit(overloaded{
@@ -49,10 +49,10 @@ bool request_admission::admit(exchange& e, std::size_t load, monotonic_time now)
     return true;
   PROBE("gateway: request refused for overload");
   if (c == request_class::write) {
-    ++writes_untold_;
+    ++writes_unlogged_;
     metrics_.shed_write();
   } else {
-    ++reads_untold_;
+    ++reads_unlogged_;
     metrics_.shed_read();
   }
   last_refused_ = now;
@@ -75,21 +75,21 @@ void request_admission::answered(const exchange& e, monotonic_time now) {
 
 void request_admission::tick(std::size_t load, monotonic_time now) {
   shedder_.look(now.time_since_epoch(), load);
-  if (!told_ || refusing() || now - last_refused_ < told_again_after)
+  if (!logged_ || refusing() || now - last_refused_ < logged_again_after)
     return;
-  told_ = false;
+  logged_ = false;
   log::info("http", "no longer overloaded: accepting all requests",
-            {{"writes", std::exchange(writes_untold_, 0)}, {"reads", std::exchange(reads_untold_, 0)}});
+            {{"writes", std::exchange(writes_unlogged_, 0)}, {"reads", std::exchange(reads_unlogged_, 0)}});
 }
 
 void request_admission::tell_log(std::size_t load, monotonic_time now) {
-  if (told_ && now - told_at_ < told_again_after)
+  if (logged_ && now - logged_at_ < logged_again_after)
     return;
-  told_ = true;
-  told_at_ = now;
+  logged_ = true;
+  logged_at_ = now;
   log::warn("http", "overloaded: rejecting writes, then reads",
-            {{"writes", std::exchange(writes_untold_, 0)},
-             {"reads", std::exchange(reads_untold_, 0)},
+            {{"writes", std::exchange(writes_unlogged_, 0)},
+             {"reads", std::exchange(reads_unlogged_, 0)},
              {"unfinished", load},
              {"limit", shedder_.limit() ? std::to_string(*shedder_.limit()) : "none"},
              {"percent_read_in_time", static_cast<int>(arrivals_.share() * 100)},

@@ -34,9 +34,9 @@ private:
   forward::load_shedder shedder_;     ///< by the waiting times of requests that were read
   forward::arrival_shedder arrivals_; ///< by the waiting times of unread ones
   metrics& metrics_;
-  std::uint64_t writes_untold_ = 0, reads_untold_ = 0; ///< rejected and not logged yet
-  bool told_ = false;                                  ///< the log has the start of an overload, and not its end
-  monotonic_time last_refused_{}, told_at_{};
+  std::uint64_t writes_unlogged_ = 0, reads_unlogged_ = 0; ///< rejected and not logged yet
+  bool logged_ = false;                                    ///< the log has the start of an overload, and not its end
+  monotonic_time last_refused_{}, logged_at_{};
 };
 
 } // namespace belay::actors

@@ -142,7 +142,7 @@ bool change_streams::answered(const read_result& r, monotonic_time now) {
     const auto g = groups_.find(it->second);
     asked_by_groups_.erase(it);
     if (g != groups_.end())
-      told(*g->second, r, now);
+      read_done(*g->second, r, now);
     return true;
   }
   if (const auto it = asked_by_streams_.find(r.id); it != asked_by_streams_.end()) {
@@ -273,7 +273,7 @@ void change_streams::await(group& g, monotonic_time now) {
   asked_by_groups_.emplace(g.waits, g.following.front()->key);
 }
 
-void change_streams::told(group& g, const read_result& r, monotonic_time now) {
+void change_streams::read_done(group& g, const read_result& r, monotonic_time now) {
   g.waits = {};
   if (g.following.empty()) // tick() removes it
     return;
@@ -328,11 +328,11 @@ http::shared_body_ptr change_streams::rendered(const state::change_rows& rows, b
 }
 
 void change_streams::tell_all(group& g, const state::change_rows& rows, monotonic_time now) {
-  const bool told_place = now >= g.progress_due;
-  if (told_place)
+  const bool sent_cursor = now >= g.progress_due;
+  if (sent_cursor)
     g.progress_due = now + progress_period;
   std::string progress;
-  if (told_place)
+  if (sent_cursor)
     http::append_progress(progress, {rows.reached, rows.history});
   const auto text = rendered(rows, g.keys_only, progress);
   const auto before = std::exchange(g.place, rows.reached);

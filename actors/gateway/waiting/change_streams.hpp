@@ -125,7 +125,7 @@ private:
   void leave(stream& s);
   void give_up_waiting(group& g);
   void await(group& g, monotonic_time now);
-  void told(group& g, const read_result& r, monotonic_time now);
+  void read_done(group& g, const read_result& r, monotonic_time now);
   http::shared_body_ptr rendered(const state::change_rows& rows, bool keys_only, const std::string& progress);
   void tell_all(group& g, const state::change_rows& rows, monotonic_time now);
   void end_without_leader();

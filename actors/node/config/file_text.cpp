@@ -24,7 +24,7 @@ private:
   int fd_;
 };
 
-failure told(const char* what, const std::string& path, int error) {
+failure io_failure(const char* what, const std::string& path, int error) {
   const std::string why = error == ENOENT   ? "no such file or directory"
                           : error == EACCES ? "permission denied"
                           : error == EISDIR ? "is a directory"
@@ -35,7 +35,7 @@ failure told(const char* what, const std::string& path, int error) {
 } // namespace
 
 failure open_failure(const std::string& path, int error) {
-  return told("open", path, error);
+  return io_failure("open", path, error);
 }
 
 result<std::optional<std::string>> read_file_text_if_there(const std::string& path, std::size_t bytes_max) {
@@ -55,7 +55,7 @@ result<std::optional<std::string>> read_file_text_if_there(const std::string& pa
     if (n < 0 && errno == EINTR)
       continue;
     if (n < 0)
-      return told("read", path, errno);
+      return io_failure("read", path, errno);
     text.append(piece, static_cast<std::size_t>(n));
     if (text.size() > bytes_max)
       return failure{path + ": more than " + std::to_string(bytes_max) + " bytes"};

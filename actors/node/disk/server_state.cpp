@@ -31,11 +31,11 @@ open_server_state(const std::string& data_dir, const identity& who, storage::fil
 
 void keep_membership_in(raft_peer_settings& settings, const std::string& data_dir, const identity& who,
                         storage::file_system& files) {
-  settings.joined = [data_dir, who, &files, told = std::string()](std::uint64_t cluster_id) mutable {
+  settings.joined = [data_dir, who, &files, last_error = std::string()](std::uint64_t cluster_id) mutable {
     auto now = who;
     now.cluster_id = cluster_id;
     if (auto s = save_identity(data_dir, now, files); !s) {
-      if (std::exchange(told, s.error()) != s.error())
+      if (std::exchange(last_error, s.error()) != s.error())
         log::error("node", "identity not stored; retrying", {{"error", s.error()}});
       return false;
     }

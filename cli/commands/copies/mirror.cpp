@@ -233,9 +233,9 @@ private:
   void tell_left_out() {
     const auto& now = copies_.left_out();
     for (const auto& [key, why] : now)
-      if (const auto told = told_.find(key); told == told_.end() || told->second != why)
+      if (const auto reported = reported_.find(key); reported == reported_.end() || reported->second != why)
         complain("Error! Not copied: " + key + ": " + why);
-    told_ = now;
+    reported_ = now;
   }
 
   std::string written() const {
@@ -263,7 +263,7 @@ private:
   command_world original_, copy_;
   v0::stopper stopping_;
   v0::mirror copies_;
-  std::map<std::string, std::string> told_; ///< what was reported of left_out()
+  std::map<std::string, std::string> reported_; ///< what was reported of left_out()
   bool ended_ = false;
 };
 

@@ -53,8 +53,8 @@ private:
       const auto some = co_await awaited(std::move(fetching));
       waiting_ = false;
       if (some) {
-        const bool told = co_await tell_all(*some);
-        well = told || stopped_;
+        const bool notified = co_await tell_all(*some);
+        well = notified || stopped_;
       } else if (!is_given_up(some.why())) {
         error(terminal_, "Error watching changes: " + some.why().text());
         well = false;
@@ -78,13 +78,13 @@ private:
 
   asio::awaitable<bool> tell_all(const v0::change_batch& some) {
     if (some.is_snapshot && !place_.empty()) {
-      const bool told = co_await tell(line_of_void("gap", place_), "");
-      if (!told)
+      const bool notified = co_await tell(line_of_void("gap", place_), "");
+      if (!notified)
         co_return false;
     }
     for (const auto& c : some.changes) {
-      const bool told = co_await tell(line_of(c), c.place);
-      if (!told)
+      const bool notified = co_await tell(line_of(c), c.place);
+      if (!notified)
         co_return false;
       if (handler_.given() && !c.place.empty() && !reached(c.place))
         co_return false;

@@ -158,9 +158,9 @@ private:
   void send_deadline() {
     const auto left = member_.safe() ? member_.safe_until() - sockets_.now() : 0ns;
     const auto until = lock_clock::now() + std::chrono::duration_cast<lock_clock::time_point::duration>(left);
-    if (until <= told_guard_)
+    if (until <= deadline_sent_)
       return;
-    told_guard_ = until;
+    deadline_sent_ = until;
     handler_.ends_at({until + supervisor_of_group_waits, until + supervisor_of_group_waits + grace_of_handler});
   }
 
@@ -212,7 +212,7 @@ private:
   bool working_ = false;   ///< end_when_lost() has not returned
   bool informing_ = false; ///< nor has keep_supervisor_informed()
   bool lost_ = false;
-  lock_clock::time_point told_guard_;
+  lock_clock::time_point deadline_sent_;
 };
 
 } // namespace

@@ -52,7 +52,7 @@ std::uint64_t index_of_event(const std::string& id) {
 }
 
 /// A row of /v1/kv with its members in the order of Consul's clients.
-json::value key_as_told(const json::value& row) {
+json::value key_as_received(const json::value& row) {
   json::object out;
   for (const auto* name : {"Key", "CreateIndex", "ModifyIndex", "LockIndex", "Flags", "Value"})
     out.emplace(name, member(row, name) ? *member(row, name) : json::value());
@@ -110,10 +110,10 @@ private:
       if (now == index && last) // the wait has ended without a change
         continue;
       if (what_.of == watch_query::kind::key)
-        data = elements(&data).empty() ? json::value() : key_as_told(elements(&data)[0]);
+        data = elements(&data).empty() ? json::value() : key_as_received(elements(&data)[0]);
       else if (what_.of == watch_query::kind::prefix && data.is_array())
         for (auto& row : data.get_array())
-          row = key_as_told(row);
+          row = key_as_received(row);
       if (what_.of == watch_query::kind::event)
         drop_known(data, index);
       const bool same = last && *last == data;

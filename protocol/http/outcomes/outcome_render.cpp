@@ -46,15 +46,15 @@ response render_sum(const state::kv_added& sum, log_index index, const render_op
   return json_response(out += '}', options);
 }
 
-response render_outcome(const state::reply& told, const render_options& options) {
-  const bool sealed = std::holds_alternative<std::monostate>(told);
+response render_outcome(const state::reply& stored_reply, const render_options& options) {
+  const bool sealed = std::holds_alternative<std::monostate>(stored_reply);
   std::string out = "{";
   append_json_member(out, "State", sealed ? "void" : "done");
   append_json_name(out, "Index");
-  go_compat::append_number(out, told.decided_at.value);
+  go_compat::append_number(out, stored_reply.decided_at.value);
   if (!sealed) {
     // No command whose response depends on its kind can have a key.
-    const auto answer = render_write(state::command{}, told, {});
+    const auto answer = render_write(state::command{}, stored_reply, {});
     append_json_name(out, "Status");
     go_compat::append_number(out, static_cast<std::uint64_t>(answer.status));
     append_json_member(out, "Body", answer.body);

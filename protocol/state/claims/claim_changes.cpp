@@ -28,11 +28,11 @@ void resource_changed(applying& a, const resource_name& of) {
   a.touched.insert(of);
   a.t.marks.set(mark::claims, a.index);
   const auto known = a.t.claims.resources.find(of);
-  const bool told = known && known->modify_index == a.index;
+  const bool already_noted = known && known->modify_index == a.index;
   if (!has_reason(a.t, of, known.get())) {
     if (known)
       a.t.claims.resources.erase(known->key);
-  } else if (!told) {
+  } else if (!already_noted) {
     INVARIANT(known || of.space == claim_space::keys);
     auto row = known ? std::make_shared<claim_resource>(*known) : std::make_shared<claim_resource>();
     if (!known) {
@@ -43,7 +43,7 @@ void resource_changed(applying& a, const resource_name& of) {
     row->modify_index = a.index;
     a.t.claims.resources.put(std::move(row));
   }
-  if (!told)
+  if (!already_noted)
     a.changed.push_back(claim_changed{of});
 }
 
@@ -65,16 +65,16 @@ std::uint64_t next_ticket(applying& a) {
 
 claim_ptr grant_claim(applying& a, const claim_record& waiter) {
   const auto of = waiter.of;
-  claim_granted told{of, waiter.id, waiter.session, 0, a.index};
+  claim_granted already_noted{of, waiter.id, waiter.session, 0, a.index};
   claim_ptr granted;
   if (of.space == claim_space::keys) {
     const claim_record asked = waiter; // a copy: the row is removed
     a.t.claims.claims.erase(asked.key);
-    told.fence = grant_lock(a, asked);
+    already_noted.fence = grant_lock(a, asked);
   } else {
     auto row = std::make_shared<claim_record>(waiter);
     row->state = claim_state::held;
-    row->fence = told.fence = a.new_fence();
+    row->fence = already_noted.fence = a.new_fence();
     row->granted = a.now;
     row->deadline = {};
     row->modify_index = a.index;
@@ -82,7 +82,7 @@ claim_ptr grant_claim(applying& a, const claim_record& waiter) {
     a.t.claims.claims.put(std::move(row));
   }
   resource_changed(a, of);
-  a.changed.push_back(std::move(told));
+  a.changed.push_back(std::move(already_noted));
   return granted;
 }
 

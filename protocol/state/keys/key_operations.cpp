@@ -10,10 +10,10 @@ namespace belay::state {
 
 namespace {
 
-/// `told`: whether to wake readers; always true, except for mutants.
-void key_was_changed(applying& a, const std::string& key, bool told = true) {
+/// `notifies_client`: whether to wake readers; always true, except for mutants.
+void key_was_changed(applying& a, const std::string& key, bool notifies_client = true) {
   a.t.marks.set(mark::kvs, a.index);
-  if (told)
+  if (notifies_client)
     a.changed.push_back(kv_changed{key});
 }
 

@@ -27,7 +27,7 @@ reply as_encoded(reply answer) {
   return answer;
 }
 
-reply told_again(const outcome_record& row) {
+reply sent_again(const outcome_record& row) {
   PROBE("once: answered from what is kept");
   auto answer = *row.answer;
   answer.decided_at = row.index;
@@ -65,7 +65,7 @@ std::optional<reply> known_outcome(const tables& t, const std::string& scope, co
   }
   if (row->print != once.print && !MUTANT(once_fingerprint_ignored))
     return reply{once_refusal{once_error::other_request, {}}};
-  return told_again(*row);
+  return sent_again(*row);
 }
 
 std::optional<reply> not_accepted(const applying& a, const std::string& scope, const std::string& key,
@@ -95,7 +95,7 @@ reply seal_outcome(applying& a, const std::string& scope, const outcome_seal& c)
   if (const auto row = a.t.outcomes.find(scope, c.key)) {
     reply found;
     found.decided_at = row->index;
-    return row->answer != nullptr ? told_again(*row) : found;
+    return row->answer != nullptr ? sent_again(*row) : found;
   }
   if (auto no = not_accepted(a, scope, c.key, c.asked))
     return std::move(*no);

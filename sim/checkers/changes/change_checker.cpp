@@ -30,7 +30,7 @@ std::string text_in(const boost::json::object& o, const char* name) {
 
 } // namespace
 
-broken change_checker::told(const stream_event& e) {
+broken change_checker::received(const stream_event& e) {
   boost::json::error_code wrong;
   const auto parsed = boost::json::parse(e.data, wrong);
   if (wrong || !parsed.is_object())

@@ -29,7 +29,7 @@ public:
     in_snapshot_ = false;
     strange_ = strange;
   }
-  broken told(const stream_event& e);
+  broken received(const stream_event& e);
   /// Empty: there was none.
   const std::string& last_id() const { return last_id_; }
   /// A cursor of another history was sent, and nothing has been received since.

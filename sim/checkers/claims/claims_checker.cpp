@@ -242,7 +242,7 @@ void claims_checker::committed(const raft::entry& e, virtual_time now) {
 
 void claims_checker::note_due(const claim_name& what, cluster_time until, const raft::entry& e, virtual_time now) {
   auto& d = due_[what];
-  if (d.told != until)
+  if (d.received != until)
     d = {until, now + std::chrono::milliseconds(until.value - std::min(until, e.time).value)};
 }
 
@@ -250,7 +250,8 @@ void claims_checker::led(virtual_time now) {
   led_ = now;
   const auto newest = times_.empty() ? cluster_time{} : times_.back();
   for (auto& [what, d] : due_)
-    d.at = std::max<virtual_time>(d.at, now + std::chrono::milliseconds(d.told.value - std::min(d.told, newest).value));
+    d.at = std::max<virtual_time>(
+        d.at, now + std::chrono::milliseconds(d.received.value - std::min(d.received, newest).value));
 }
 
 broken claims_checker::finish(virtual_time now) const {
@@ -287,7 +288,7 @@ broken claims_checker::ended(const operation& op) {
   return std::nullopt;
 }
 
-void claims_checker::note_end(claim_name which, told_end e) {
+void claims_checker::note_end(claim_name which, sent_end e) {
   auto& known = over_.try_emplace(std::move(which), e).first->second;
   if (e.since > known.since)
     known = e;

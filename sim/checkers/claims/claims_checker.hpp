@@ -47,7 +47,7 @@ private:
   std::set<std::uint64_t> held_;   ///< fencing tokens of the claims that held at the last check
   std::uint64_t newest_given_ = 0; ///< the largest ever seen
   struct due {
-    cluster_time told;
+    cluster_time received;
     virtual_time at{0};
   };
   void note_due(const claim_name& what, cluster_time until, const raft::entry& e, virtual_time now);
@@ -56,13 +56,13 @@ private:
   std::map<claim_name, due> due_; ///< deadlines; for holders in their lock delay the token replaces the id
   virtual_time led_{0};
   /// The end of a claim, as a response reported it to a client.
-  struct told_end {
+  struct sent_end {
     log_index by;       ///< ended at that entry or before
     cluster_time since; ///< it ended then or later: its id is rejected for ten minutes
   };
-  void note_end(claim_name which, told_end e);
+  void note_end(claim_name which, sent_end e);
 
-  std::map<claim_name, told_end> over_;
+  std::map<claim_name, sent_end> over_;
   std::vector<cluster_time> times_; ///< times of entries, by index - 1
 };
 

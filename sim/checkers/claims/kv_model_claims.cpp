@@ -198,8 +198,8 @@ bool kv_model::closes_circle(const std::string& session, const modelled_claim* g
 
 // ---- commands
 
-std::optional<kv_model::told> kv_model::run_claims(draft& d, const state::command& command) {
-  using answer = std::optional<told>;
+std::optional<kv_model::received> kv_model::run_claims(draft& d, const state::command& command) {
+  using answer = std::optional<received>;
   if (command.client_address) {
     const auto owner = command.by ? access_.owner_now(command.by->secret) : std::nullopt;
     d.client = owner && !owner->empty() ? *owner : *command.client_address;
@@ -218,7 +218,7 @@ std::optional<kv_model::told> kv_model::run_claims(draft& d, const state::comman
                               [&](const state::kv_acquire& c) { return answer(run(d, c)); },
                               [&](const state::fenced_write& c) { return answer(run(d, c)); },
                               [&](const state::fenced_txn& c) { return answer(run(d, c.body)); },
-                              [&](const state::claims_alarm&) { return answer(told(state::reply(true))); },
+                              [&](const state::claims_alarm&) { return answer(received(state::reply(true))); },
                               [&](const state::waits_withdraw& c) { return answer(run(d, c)); },
                               [&](const state::session_begin& c) {
                                 auto wanted = c.session;
@@ -227,7 +227,7 @@ std::optional<kv_model::told> kv_model::run_claims(draft& d, const state::comman
                                 if (d.by && !c.on_end.empty())
                                   left_by_[folded_id(wanted.id)] = *d.by;
                                 note(moments_, d.index);
-                                return answer(told(sessions_.create(wanted, d.index)));
+                                return answer(received(sessions_.create(wanted, d.index)));
                               },
                               [&](const auto&) { return answer(); },
                           },
@@ -237,7 +237,7 @@ std::optional<kv_model::told> kv_model::run_claims(draft& d, const state::comman
 }
 
 /// In the order of docs/internals/adr/0016-claims.md, rule 4.
-kv_model::told kv_model::run(draft& d, const state::claim_ask& c) {
+kv_model::received kv_model::run(draft& d, const state::claim_ask& c) {
   const auto* session = sessions_.find(folded_id(c.session));
   if (session == nullptr)
     return refused_claim(claim_error::unknown_session);
@@ -319,7 +319,7 @@ kv_model::told kv_model::run(draft& d, const state::claim_ask& c) {
   return claims_.standing(of, *claims_.find(of, id), {});
 }
 
-kv_model::told kv_model::run(draft& d, const state::claim_release& c) {
+kv_model::received kv_model::run(draft& d, const state::claim_release& c) {
   const resource_name of{c.name, claim_space::claims};
   if (const auto* there = claims_.find(of, c.id)) {
     end_claim(d, of, c.id, there->held ? claim_end::released : claim_end::withdrawn);
@@ -333,7 +333,7 @@ kv_model::told kv_model::run(draft& d, const state::claim_release& c) {
   return state::reply(true);
 }
 
-kv_model::told kv_model::run(draft& d, const state::claim_hand_over& c) {
+kv_model::received kv_model::run(draft& d, const state::claim_hand_over& c) {
   const resource_name of{c.name, claim_space::claims};
   const auto* there = claims_.find(of, c.id);
   if (there == nullptr) {
@@ -371,7 +371,7 @@ kv_model::told kv_model::run(draft& d, const state::claim_hand_over& c) {
   return claims_.standing(of, *claims_.find(of, to), {});
 }
 
-kv_model::told kv_model::run(draft& d, const state::claim_mode_set& c) {
+kv_model::received kv_model::run(draft& d, const state::claim_mode_set& c) {
   const resource_name of{c.name, claim_space::claims};
   const auto* there = claims_.find(of, c.id);
   if (there == nullptr) {
@@ -396,7 +396,7 @@ kv_model::told kv_model::run(draft& d, const state::claim_mode_set& c) {
 }
 
 /// Rules 3 and 5.
-kv_model::told kv_model::run(draft& d, const state::claim_limit_set& c) {
+kv_model::received kv_model::run(draft& d, const state::claim_limit_set& c) {
   const resource_name of{c.name, claim_space::claims};
   const auto* known = claims_.find(of);
   if (known != nullptr && known->kind != claim_kind::semaphore)
@@ -461,7 +461,7 @@ bool kv_model::end_fits(const draft& d, const resource_name& of, const std::stri
   return !own_id || !has_most || own < end_bounds_.share;
 }
 
-kv_model::told kv_model::run(draft& d, const state::claim_limit_unset& c) {
+kv_model::received kv_model::run(draft& d, const state::claim_limit_unset& c) {
   const resource_name of{c.name, claim_space::claims};
   if (const auto* known = claims_.find(of); known != nullptr && known->pinned) {
     claims_.resources.at(of).pinned = false;
@@ -474,7 +474,7 @@ kv_model::told kv_model::run(draft& d, const state::claim_limit_unset& c) {
 
 // ---- locks of keys
 
-kv_model::told kv_model::run(draft& d, const state::kv_acquire& c) {
+kv_model::received kv_model::run(draft& d, const state::kv_acquire& c) {
   std::vector<state::fence_ref> named;
   if (c.fence) {
     if (!is_valid(*c.fence))
@@ -496,13 +496,13 @@ kv_model::told kv_model::run(draft& d, const state::kv_acquire& c) {
     return std::nullopt;
   if (holder_of(c.op.key) == session || (is_free(d, c.op.key) && !awaited(c.op.key))) {
     auto s = write_key(d, c.op); // the holder has no lock delay
-    return s.told;
+    return s.received;
   }
   return wait_for_key(d, c, session);
 }
 
 /// Rules 23 and 24.
-kv_model::told kv_model::wait_for_key(draft& d, const state::kv_acquire& c, const std::string& session) {
+kv_model::received kv_model::wait_for_key(draft& d, const state::kv_acquire& c, const std::string& session) {
   const auto of = lock_of(c.op.key);
   if (claims_.find(of, session) == nullptr && !end_fits(d, of, session, false))
     return refused_claim(claim_error::ends_full);
@@ -540,7 +540,7 @@ kv_model::told kv_model::wait_for_key(draft& d, const state::kv_acquire& c, cons
 }
 
 /// Rule 24: the client disconnected, and the session has not requested the lock again.
-kv_model::told kv_model::run(draft& d, const state::waits_withdraw& c) {
+kv_model::received kv_model::run(draft& d, const state::waits_withdraw& c) {
   if (c.waits.size() > 1'000)
     return refused_claim(claim_error::parameter);
   for (const auto& wait : c.waits) {
@@ -565,11 +565,11 @@ void kv_model::leave_queue(draft& d, const std::string& key, const std::string& 
 // ---- ends of sessions
 
 /// Rule 19: one after the other, each by itself.
-void kv_model::leave_on_end(draft& d, const state::session_record& s, modelled_session_end& told) {
+void kv_model::leave_on_end(draft& d, const state::session_record& s, modelled_session_end& received) {
   for (const auto& op : s.on_end) {
     PROBE("claims: OnEnd");
     const bool done = may_still_do(s.id, op) && !guarded_from(op, s.id) && write_key(d, op).outcome == certainty::done;
-    ++(done ? told.done : told.refused);
+    ++(done ? received.done : received.refused);
   }
 }
 
@@ -664,13 +664,13 @@ std::optional<std::string> kv_model::guarded_from(const state::kv_op& op, const 
   });
 }
 
-kv_model::told kv_model::run(draft& d, const state::fenced_write& c) {
+kv_model::received kv_model::run(draft& d, const state::fenced_write& c) {
   if (!is_valid(c.fence))
     return refused_claim(claim_error::fence);
   return write_alone(d, c.op, {c.fence});
 }
 
-kv_model::told kv_model::run(draft& d, const state::guard_set& c) {
+kv_model::received kv_model::run(draft& d, const state::guard_set& c) {
   if (const auto same = claims_.guards.find(c.prefix); same != claims_.guards.end() && same->second == c.by)
     return state::reply(true);
   for (const auto& [prefix, by] : claims_.guards)
@@ -704,7 +704,7 @@ bool kv_model::guard_fits(const draft& d) const {
   return there < guard_bounds_.all / 2 || another_has_more || own < guard_bounds_.share;
 }
 
-kv_model::told kv_model::run(draft& d, const state::guard_remove& c) {
+kv_model::received kv_model::run(draft& d, const state::guard_remove& c) {
   const auto it = claims_.guards.find(c.prefix);
   if (it == claims_.guards.end())
     return state::reply(true);

@@ -11,26 +11,26 @@ namespace {
 
 namespace json = boost::json;
 
-bool told_flag(const json::object& o, const char* name) {
+bool flag_received(const json::object& o, const char* name) {
   const auto* v = o.if_contains(name);
   return v != nullptr && v->is_bool() && v->get_bool();
 }
 
-std::string told_text(const json::object& o, const char* name) {
+std::string text_received(const json::object& o, const char* name) {
   const auto* v = o.if_contains(name);
   return v != nullptr && v->is_string() ? std::string(v->get_string()) : std::string();
 }
 
 /// What is wrong in the response about that member; empty: nothing.
-std::string wrong_about(const json::object& told, const member_truth& m) {
-  if (told_text(told, "Name") != m.who.name || told_text(told, "Address") != m.who.address)
+std::string wrong_about(const json::object& received, const member_truth& m) {
+  if (text_received(received, "Name") != m.who.name || text_received(received, "Address") != m.who.address)
     return "has another name or address";
-  if (told_flag(told, "Healthy") != m.well)
+  if (flag_received(received, "Healthy") != m.well)
     return m.well ? "is healthy, but is reported as unhealthy" : "is not healthy, but is reported as healthy";
-  if (told_flag(told, "Leader") != m.leader)
+  if (flag_received(received, "Leader") != m.leader)
     return m.leader ? "is the leader, but is not reported as the leader"
                     : "does not lead, but is reported as the leader";
-  if (told_flag(told, "Voter") != m.voter)
+  if (flag_received(received, "Voter") != m.voter)
     return m.voter ? "votes, but is not reported as a voter" : "does not vote, but is reported as a voter";
   return {};
 }
@@ -53,7 +53,7 @@ std::optional<std::string> check_health(std::string_view answer, const std::vect
   bool all_well = true;
   for (const auto& m : members) {
     const auto* of = std::find_if(servers->begin(), servers->end(), [&](const json::value& s) {
-      return s.is_object() && told_text(s.get_object(), "ID") == m.who.uuid;
+      return s.is_object() && text_received(s.get_object(), "ID") == m.who.uuid;
     });
     if (of == servers->end())
       return complaint("server " + m.who.name + " is missing");
@@ -63,13 +63,13 @@ std::optional<std::string> check_health(std::string_view answer, const std::vect
     well_voters += m.voter && m.well ? 1 : 0;
     all_well = all_well && m.well;
   }
-  if (told_flag(*o, "Healthy") != all_well)
+  if (flag_received(*o, "Healthy") != all_well)
     return complaint(all_well ? "all are healthy, but are not reported so"
                               : "not all are healthy, but are reported so");
   const auto quorum = voters / 2 + 1;
   const auto tolerance = well_voters > quorum ? well_voters - quorum : 0;
-  const auto* told = o->if_contains("FailureTolerance");
-  if (told == nullptr || !told->is_number() || told->to_number<std::size_t>(ec) != tolerance || ec)
+  const auto* received = o->if_contains("FailureTolerance");
+  if (received == nullptr || !received->is_number() || received->to_number<std::size_t>(ec) != tolerance || ec)
     return complaint(std::to_string(tolerance) + " of the healthy voters may fail");
   return std::nullopt;
 }

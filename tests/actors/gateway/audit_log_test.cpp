@@ -102,7 +102,7 @@ std::vector<std::string> summaries(const std::string& text) {
 }
 
 /// An audit log that fails as the test requires, and keeps what it receives.
-struct told_log {
+struct sent_log {
   std::mutex mutex;
   std::vector<std::string> batches; ///< as they arrived
   std::string written;              ///< what is "in the file"
@@ -382,7 +382,7 @@ TEST_CASE("audit log: enforced, nothing is begun while it cannot be written", "[
 }
 
 TEST_CASE("audit log: enforced, requests during a full disk are written afterwards", "[gateway]") {
-  told_log log;
+  sent_log log;
   log.error = "no room";
   gateway_fixture f(audited(true), nullptr, false, log.spawn());
   auto c = f.client();
@@ -398,7 +398,7 @@ TEST_CASE("audit log: enforced, requests during a full disk are written afterwar
 }
 
 TEST_CASE("audit log: best effort, lost lines are counted and reported", "[gateway]") {
-  told_log log;
+  sent_log log;
   log.error = "no room";
   {
     gateway_fixture f(audited(false), nullptr, false, log.spawn());

@@ -104,7 +104,7 @@ TEST_CASE("caf: an actor dies and the next one has its lock, on a real server", 
 
   // The holder is notified of the end of the session.
   // An actor without references ends, and its hold with it: so keep one.
-  auto is_told = self->spawn(holder, one, ::caf::actor_cast<::caf::actor>(self), "told");
+  auto is_notified = self->spawn(holder, one, ::caf::actor_cast<::caf::actor>(self), "told");
   std::uint64_t id = 0;
   self->receive([&](ask::grant& g) {
     id = g.id;
@@ -127,7 +127,7 @@ TEST_CASE("caf: an actor dies and the next one has its lock, on a real server", 
   self->receive([](ask::lost& l) { CHECK(l.because == "the coordinator was closed"); });
   self->wait_for(one);
   CHECK(cluster->node(0).get("/v1/session/list").body == "[]");
-  for (const auto& each : {is_told, again})
+  for (const auto& each : {is_notified, again})
     ::caf::anon_send_exit(each, ::caf::exit_reason::kill);
 }
 

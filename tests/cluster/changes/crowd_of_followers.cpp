@@ -25,7 +25,7 @@ sim::stream_event event_of(const boost::json::object& change) {
 
 } // namespace
 
-bool told_changes::agrees(std::size_t number, const sim::stream_event& e) {
+bool received_changes::agrees(std::size_t number, const sim::stream_event& e) {
   const std::lock_guard lock(guard_);
   if (number == all_.size()) {
     all_.push_back(e);
@@ -37,7 +37,7 @@ bool told_changes::agrees(std::size_t number, const sim::stream_event& e) {
   return place_of(known.id) == place_of(e.id) && known.kind == e.kind && known.data == e.data;
 }
 
-std::size_t told_changes::count_up_to(change_place at) const {
+std::size_t received_changes::count_up_to(change_place at) const {
   const auto behind = std::upper_bound(all_.begin(), all_.end(), at,
                                        [](const change_place& p, const auto& e) { return p < place_of(e.id); });
   return static_cast<std::size_t>(behind - all_.begin());
@@ -62,11 +62,11 @@ public:
   std::vector<std::string> complaints() const {
     auto out = wrong_;
     for (const auto& [at, count] : progress_)
-      if (crowd_.told_.count_up_to(at) != count)
+      if (crowd_.received_.count_up_to(at) != count)
         out.push_back("was told " + std::to_string(count) + " changes up to " + std::to_string(at.first) +
-                      ", and there were " + std::to_string(crowd_.told_.count_up_to(at)));
-    if (count_ != crowd_.told_.size())
-      out.push_back("was told " + std::to_string(count_) + " changes of " + std::to_string(crowd_.told_.size()));
+                      ", and there were " + std::to_string(crowd_.received_.count_up_to(at)));
+    if (count_ != crowd_.received_.size())
+      out.push_back("was told " + std::to_string(count_) + " changes of " + std::to_string(crowd_.received_.size()));
     return out;
   }
 
@@ -142,7 +142,7 @@ private:
     }
     if (at <= place_)
       wrong("was told " + e.id + " behind " + std::to_string(place_.first));
-    if (!crowd_.told_.agrees(count_, e))
+    if (!crowd_.received_.agrees(count_, e))
       wrong("was told " + e.id + " as change " + std::to_string(count_) + ", and others another one");
     place_ = at;
     ++count_;

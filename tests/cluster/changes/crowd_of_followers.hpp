@@ -14,7 +14,7 @@
 namespace belay::harness {
 
 /// The sequence of changes, each as it was received by the first client that got so far.
-class told_changes {
+class received_changes {
 public:
   /// @param number of the change at the client. @returns false: others have received another one
   bool agrees(std::size_t number, const sim::stream_event& e);
@@ -47,7 +47,7 @@ public:
 
   /// After end_at: what went wrong, at most 20 lines.
   std::vector<std::string> complaints() const;
-  const told_changes& told() const { return told_; }
+  const received_changes& received() const { return received_; }
   std::size_t resumed() const { return resumed_; }         ///< at another server
   std::size_t cut() const { return cut_; }                 ///< at the same server, which had cut a slow reader
   std::size_t void_states() const { return void_states_; } ///< `reset` events and 410 responses
@@ -56,7 +56,7 @@ private:
   class member;
 
   std::vector<std::uint16_t> ports_;
-  told_changes told_;
+  received_changes received_;
   std::atomic<std::size_t> begun_{0}, resumed_{0}, cut_{0}, void_states_{0};
   std::atomic<std::uint64_t> end_{UINT64_MAX}; ///< log index
   std::atomic<bool> given_up_{false};

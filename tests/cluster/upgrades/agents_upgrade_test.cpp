@@ -79,18 +79,18 @@ TEST_CASE("locks of client agents of the version before outlive the servers' upg
     becomes(i, new_program);
   // All servers support secrets now. Longer than an agent may be silent: each was checked.
   REQUIRE(eventually(milliseconds{60000}, [&] { return has_proof(cluster.node(0), cluster.agent(2).name()); }));
-  std::size_t told = 0;
+  std::size_t received = 0;
   const auto warned = [&] {
-    told = 0;
+    received = 0;
     for (std::size_t agent : {0, 1})
       for (std::size_t i = 0; i < 3; ++i)
         if (file_text(cluster.node(i).log_file())
                 .find("client agent without a secret: only its address identifies its node node=" +
                       cluster.agent(agent).name()) != std::string::npos) {
-          ++told;
+          ++received;
           break;
         }
-    return told == 2;
+    return received == 2;
   };
   CHECK(eventually(milliseconds{60000}, warned));
   REQUIRE(load.wait_for_more(500));

@@ -64,7 +64,7 @@ public:
     std::chrono::steady_clock::time_point next;
     for (const auto& key : keys) {
       next = std::chrono::steady_clock::now();
-      const bool told = eventually(soon, [&] {
+      const bool received = eventually(soon, [&] {
         if (std::chrono::steady_clock::now() >= next) {
           (void)cluster.node(0).put("/v1/kv/app/" + key, std::to_string(++times));
           next = std::chrono::steady_clock::now() + milliseconds{1000};
@@ -73,7 +73,7 @@ public:
       });
       INFO(program_ << " " << options_.front() << " " << key << ": " << file_tail(folder_ / "errors", 2000)
                     << file_tail(folder_ / "told", 1000));
-      CHECK(told);
+      CHECK(received);
     }
     watch.signal(SIGTERM); // what it had not stored is delivered again
     CHECK(watch.wait(soon).has_value());
@@ -86,8 +86,8 @@ private:
   scratch_folder folder_;
 };
 
-bool has_gap(const std::string& told) {
-  return told.find("\"gap\"") != std::string::npos || told.find("\"snapshot\"") != std::string::npos;
+bool has_gap(const std::string& received) {
+  return received.find("\"gap\"") != std::string::npos || received.find("\"snapshot\"") != std::string::npos;
 }
 
 } // namespace
@@ -111,10 +111,10 @@ TEST_CASE(
       // What is written while no watch runs is reported, too.
       REQUIRE(eventually(soon,
                          [&] { return cluster.node(0).put("/v1/kv/app/away-" + key, "1").body.starts_with("true"); }));
-      const auto told = w->tells_of(cluster, node, {key});
-      INFO(told);
-      CHECK_FALSE(has_gap(told));
-      CHECK(told.find("away-" + key) != std::string::npos);
+      const auto received = w->tells_of(cluster, node, {key});
+      INFO(received);
+      CHECK_FALSE(has_gap(received));
+      CHECK(received.find("away-" + key) != std::string::npos);
     }
   };
   const auto each_goes_on = [&](server_cluster& cluster, std::size_t node) {

@@ -164,15 +164,15 @@ TEST_CASE("keyed writes, changes, claims and locks while servers are replaced, a
     crowd.end_at(std::stoull(*last.header("X-Belay-Index")));
     CHECK(crowd.complaints() == std::vector<std::string>{});
     CHECK(crowd.void_states() == 0);
-    CHECK(crowd.told().checker().wrong() == std::vector<std::string>{});
-    CHECK(crowd.told().size() > writer.acknowledged().size());
+    CHECK(crowd.received().checker().wrong() == std::vector<std::string>{});
+    CHECK(crowd.received().size() > writer.acknowledged().size());
     CHECK(crowd.resumed() >= 6);
     for (const auto& name : writer.acknowledged())
-      CHECK(crowd.told().checker().known().contains(name));
+      CHECK(crowd.received().checker().known().contains(name));
     CHECK(writer.refused() > 0);
     CHECK(writer.replayed() == 0);
     std::cout << "mixed: " << writer.done() << " writes, " << writer.refused()
-              << " refused with their keys first; each of 8 was told " << crowd.told().size() << " changes, "
+              << " refused with their keys first; each of 8 was told " << crowd.received().size() << " changes, "
               << crowd.resumed() << " times at another server\n";
   }
   becomes(1, old_program);

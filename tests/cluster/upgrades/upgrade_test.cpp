@@ -51,13 +51,13 @@ TEST_CASE("ACLs are enabled after the last server of the previous version is rep
   replace(cluster.node(0), new_program);
   replace(cluster.node(1), new_program);
   const auto bootstrap = [&] { return cluster.node(0).put("/v1/acl/bootstrap", ""); };
-  std::string told, written;
+  std::string received, written;
   const bool others_go_on = eventually(milliseconds{60000}, [&] {
-    told = bootstrap().body;
+    received = bootstrap().body;
     written = last.put("/v1/kv/meanwhile", "1").body;
-    return told.starts_with("ACLs are not active yet") && written.starts_with("true");
+    return received.starts_with("ACLs are not active yet") && written.starts_with("true");
   });
-  INFO(told << "\n" << written << "\n" << file_tail(last.log_file(), 3000));
+  INFO(received << "\n" << written << "\n" << file_tail(last.log_file(), 3000));
   CHECK(others_go_on);
   CHECK(bootstrap().status == 500);
   const auto write = cluster.node(1).put("/v1/kv/a", "1");

@@ -214,11 +214,11 @@ TEST_CASE("replies: without an entry only early rejections") {
   }
   SECTION("a transaction with an empty key") {
     const auto c = txn(key_op(kv_verb::set, "k", "1"), key_op(kv_verb::set, "", "2"));
-    state::txn_reply told;
-    told.errors.push_back({1, "Must provide key"});
-    CHECK(r.is_done(r.asks(c), 0, told).fine());
-    told.errors[0].op_index = 0;
-    CHECK_FALSE(r.is_done(r.asks(c), 0, told).fine());
+    state::txn_reply received;
+    received.errors.push_back({1, "Must provide key"});
+    CHECK(r.is_done(r.asks(c), 0, received).fine());
+    received.errors[0].op_index = 0;
+    CHECK_FALSE(r.is_done(r.asks(c), 0, received).fine());
   }
 }
 

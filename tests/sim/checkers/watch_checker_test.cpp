@@ -334,21 +334,21 @@ struct checked_stream {
                           key_written(remove_tree, "k/")})
       model.apply(entry(model.applied().value + 1, c));
   }
-  broken told(const std::string& id, const std::string& kind, const std::string& data) {
-    return checker.told({id, kind, data});
+  broken received(const std::string& id, const std::string& kind, const std::string& data) {
+    return checker.received({id, kind, data});
   }
   broken change(const std::string& id, const std::string& kind, const std::string& key, int previous,
                 const std::string& value = "") {
-    return told(id, kind,
-                R"({"Key":")" + key + R"(","Value":")" + value + R"(","Flags":0,"Session":"","PreviousIndex":)" +
-                    std::to_string(previous) + R"(,"Index":)" + id.substr(0, id.find('.')) + "}");
+    return received(id, kind,
+                    R"({"Key":")" + key + R"(","Value":")" + value + R"(","Flags":0,"Session":"","PreviousIndex":)" +
+                        std::to_string(previous) + R"(,"Index":)" + id.substr(0, id.find('.')) + "}");
   }
-  broken progress(const std::string& id) { return told(id, "progress", "{\"Index\":" + id + "}"); }
+  broken progress(const std::string& id) { return received(id, "progress", "{\"Index\":" + id + "}"); }
   /// The state as of entry 2.
   void begin() {
-    REQUIRE_FALSE(told("0", "snapshot", "{\"Index\":2}"));
-    REQUIRE_FALSE(told("", "set", R"({"Key":"k/a","Value":"MQ==","Flags":0,"PreviousIndex":0,"Index":1})"));
-    REQUIRE_FALSE(told("", "set", R"({"Key":"k/b","Value":"MQ==","Flags":0,"PreviousIndex":0,"Index":2})"));
+    REQUIRE_FALSE(received("0", "snapshot", "{\"Index\":2}"));
+    REQUIRE_FALSE(received("", "set", R"({"Key":"k/a","Value":"MQ==","Flags":0,"PreviousIndex":0,"Index":1})"));
+    REQUIRE_FALSE(received("", "set", R"({"Key":"k/b","Value":"MQ==","Flags":0,"PreviousIndex":0,"Index":2})"));
     REQUIRE_FALSE(progress("2"));
   }
 };
@@ -372,12 +372,12 @@ TEST_CASE("cursors with a history equal those without one, and their positions a
   checked_stream j;
   j.begin();
   j.names.clear();
-  CHECK_FALSE(
-      j.told("3.0@ab", "set", R"({"Key":"k/a","Value":"Mg==","Flags":0,"Session":"","PreviousIndex":1,"Index":3})"));
-  CHECK_FALSE(j.told("3@ab", "progress", "{\"Index\":3}"));
+  CHECK_FALSE(j.received("3.0@ab", "set",
+                         R"({"Key":"k/a","Value":"Mg==","Flags":0,"Session":"","PreviousIndex":1,"Index":3})"));
+  CHECK_FALSE(j.received("3@ab", "progress", "{\"Index\":3}"));
   CHECK(j.checker.last_id() == "3@ab");
   CHECK(j.names == std::vector<std::pair<log_index, std::string>>{{log_index{3}, "ab"}, {log_index{3}, "ab"}});
-  CHECK(j.told("4.0@wrong", "delete", R"({"Key":"k/a","Value":null,"PreviousIndex":3,"Index":4})"));
+  CHECK(j.received("4.0@wrong", "delete", R"({"Key":"k/a","Value":null,"PreviousIndex":3,"Index":4})"));
 }
 
 TEST_CASE("a server that continues from a cursor of another history is found") {
@@ -388,17 +388,17 @@ TEST_CASE("a server that continues from a cursor of another history is found") {
     checked_stream j;
     j.begin();
     j.checker.opened(true);
-    CHECK_FALSE(j.told("", "leaderless", "{}")); // it did not get that far
+    CHECK_FALSE(j.received("", "leaderless", "{}")); // it did not get that far
     CHECK(j.checker.last_id() == "2");
-    CHECK(j.told("2", kind, data));
+    CHECK(j.received("2", kind, data));
   }
   checked_stream j;
   j.begin();
   j.checker.opened(true);
   CHECK(j.checker.waits_for_reset());
-  CHECK_FALSE(j.told("0", "reset", history));
+  CHECK_FALSE(j.received("0", "reset", history));
   CHECK_FALSE(j.checker.waits_for_reset());
-  CHECK(j.told("0", "reset", R"({"Index":2,"Reason":"permissions"})")); // there are none in these runs
+  CHECK(j.received("0", "reset", R"({"Index":2,"Reason":"permissions"})")); // there are none in these runs
 }
 
 TEST_CASE("changes that a stream skips, or delivers twice, are found") {
@@ -433,8 +433,8 @@ TEST_CASE("changes that a stream skips, or delivers twice, are found") {
   }
   SECTION("a row that is newer than its snapshot") {
     checked_stream j;
-    j.told("0", "reset", "{\"Index\":2,\"Reason\":\"floor\"}");
-    CHECK(j.told("", "set", R"({"Key":"k/a","Value":"Mg==","PreviousIndex":0,"Index":3})"));
+    j.received("0", "reset", "{\"Index\":2,\"Reason\":\"floor\"}");
+    CHECK(j.received("", "set", R"({"Key":"k/a","Value":"Mg==","PreviousIndex":0,"Index":3})"));
   }
   SECTION("progress of what is not committed") {
     checked_stream j;

@@ -4,7 +4,7 @@
 #include "cli/help/completion.hpp"
 #include "cli/help/nearest.hpp"
 #include "cli/help/usage.hpp"
-#include "tests/unit/cli/said.hpp"
+#include "tests/unit/cli/output_texts.hpp"
 #include "tests/unit/cli/variables.hpp"
 
 #include <catch2/catch.hpp>

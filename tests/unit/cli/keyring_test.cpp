@@ -1,7 +1,7 @@
 // `belay keyring`: its requests, output and exit codes, as of `consul keyring` 1.8.7.
 
 #include "tests/unit/cli/fake_node.hpp"
-#include "tests/unit/cli/said.hpp"
+#include "tests/unit/cli/output_texts.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -2,7 +2,7 @@
 
 #include "cli/commands/keys/kv_transfer.hpp"
 #include "tests/unit/cli/fake_node.hpp"
-#include "tests/unit/cli/said.hpp"
+#include "tests/unit/cli/output_texts.hpp"
 #include "tests/unit/cli/variables.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,7 +1,7 @@
 // `belay lock` and `belay watch` against a small server: texts and exit codes are those of Consul
 // 1.8.7, and the command ends when the lock does.
 
-#include "tests/unit/cli/said.hpp"
+#include "tests/unit/cli/output_texts.hpp"
 #include "tests/unit/cli/small_node.hpp"
 #include "tests/unit/cli/variables.hpp"
 

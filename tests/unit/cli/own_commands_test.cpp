@@ -4,7 +4,7 @@
 #include "cli/snapshots/snapshot_file.hpp"
 #include "protocol/archive/snapshot_archive.hpp"
 #include "tests/unit/cli/fake_node.hpp"
-#include "tests/unit/cli/said.hpp"
+#include "tests/unit/cli/output_texts.hpp"
 #include "tests/unit/cli/variables.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,8 +1,8 @@
 // What Consul 1.8.7 prints and returns, recorded by tools/record-cli, and what this program does
 // with the same responses. Scripts depend on it.
 
+#include "tests/unit/cli/output_texts.hpp"
 #include "tests/unit/cli/replaying_node.hpp"
-#include "tests/unit/cli/said.hpp"
 #include "tests/unit/cli/variables.hpp"
 
 #include <boost/json/parse.hpp>

@@ -2,7 +2,7 @@
 // and certificates that servers accept.
 
 #include "actors/tls/credentials.hpp"
-#include "tests/unit/cli/said.hpp"
+#include "tests/unit/cli/output_texts.hpp"
 #include "tests/unit/cli/variables.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,7 +1,7 @@
 // Client commands: requests, texts and exit codes are those of Consul's, for scripts.
 
 #include "tests/unit/cli/fake_node.hpp"
-#include "tests/unit/cli/said.hpp"
+#include "tests/unit/cli/output_texts.hpp"
 
 #include "cli/api/api_address.hpp"
 #include "cli/commands/keys/kv_transfer.hpp"

@@ -2,7 +2,7 @@
 
 #include "cli/commands/watching/change_lines.hpp"
 #include "tests/unit/cli/fake_node.hpp"
-#include "tests/unit/cli/said.hpp"
+#include "tests/unit/cli/output_texts.hpp"
 #include "tests/unit/cli/variables.hpp"
 
 #include <catch2/catch.hpp>
@@ -77,8 +77,8 @@ TEST_CASE("watch -changes: the history is stored in the file, and passed to the 
     CHECK(node.asked()[0] == "GET /v1/kv/a/?recurse&changes&wait=60000ms&index=" + asked);
     CHECK(place_kept().starts_with("13\n"));
     CHECK(place_kept().find_first_not_of("13\n ") == std::string::npos);
-    std::ifstream told("told"), line("line");
-    CHECK(std::string(std::istreambuf_iterator<char>(told), {}) == "13.1@9f3c2a1b00000000\n");
+    std::ifstream received("told"), line("line");
+    CHECK(std::string(std::istreambuf_iterator<char>(received), {}) == "13.1@9f3c2a1b00000000\n");
     CHECK(std::string(std::istreambuf_iterator<char>(line), {}) == std::string(deleted) + "\n");
   }
 }
@@ -117,8 +117,8 @@ TEST_CASE("watch -changes: a command that fails leaves its change to the next ca
   CHECK(s.code == 1);
   CHECK(s.err == "Error executing handler: exit status 1\n");
   CHECK(place_kept() == "12.0\n");
-  std::ifstream told("told");
-  CHECK(std::string(std::istreambuf_iterator<char>(told), {}) == "12.0\n13.1\n");
+  std::ifstream received("told");
+  CHECK(std::string(std::istreambuf_iterator<char>(received), {}) == "12.0\n13.1\n");
 }
 
 TEST_CASE("watch -changes: a server that fails is reported once, and retried", "[watch]") {

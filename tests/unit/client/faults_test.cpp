@@ -251,8 +251,8 @@ verdict run_counting(dialect speaks, std::uint64_t seed) {
     return "never done";
   auto there = std::stoll(c.server.value("n").value_or("0"));
   // Where outcomes can be requested, nothing stays unknown.
-  bool told_all = speaks == dialect::consul || unknown == 0;
-  if (there < done || there > done + unknown || !told_all)
+  bool sent_all = speaks == dialect::consul || unknown == 0;
+  if (there < done || there > done + unknown || !sent_all)
     return std::to_string(there) + " counted, of " + std::to_string(done) + " and perhaps " + std::to_string(unknown);
   return {};
 }

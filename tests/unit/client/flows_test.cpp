@@ -63,21 +63,21 @@ struct follower {
   std::string place;
   std::uint64_t told = 0;
   std::uint64_t snapshots = 0;
-  std::string last_told;
+  std::string last_sent;
   verdict wrong;
 };
 
 void take_in(follower& f, const change_batch& b) {
   if (b.is_snapshot) {
     f.keys.clear();
-    f.last_told.clear();
+    f.last_sent.clear();
     ++f.snapshots;
   }
   for (const auto& c : b.changes) {
-    if (!b.is_snapshot && !f.last_told.empty() && !is_behind(c.place, f.last_told))
+    if (!b.is_snapshot && !f.last_sent.empty() && !is_behind(c.place, f.last_sent))
       f.wrong = "a change was told twice, or out of order";
     if (!c.place.empty())
-      f.last_told = c.place;
+      f.last_sent = c.place;
     ++f.told;
     if (c.kind == change_kind::set)
       f.keys[c.key] = c.value;

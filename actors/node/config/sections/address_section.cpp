@@ -132,9 +132,10 @@ void check_places(decoder& d, const node_config& c) {
     taken.take(l, "HTTP", {"ports.http", "addresses.http", "client_addr"});
   for (const auto& l : c.https_listeners)
     taken.take(l, "HTTPS", {"ports.https", "addresses.https", "client_addr"});
-  const bool told = !c.advertise_addr.empty() && taken.is_taken({c.advertise_addr, c.server_port, ""}, "RPC Advertise",
-                                                                {"ports.server", "advertise_addr", "bind_addr"});
-  if (c.server && !told)
+  const bool is_set =
+      !c.advertise_addr.empty() && taken.is_taken({c.advertise_addr, c.server_port, ""}, "RPC Advertise",
+                                                  {"ports.server", "advertise_addr", "bind_addr"});
+  if (c.server && !is_set)
     taken.is_taken({c.bind_addr, c.server_port, ""}, "RPC", {"ports.server", "bind_addr"});
 }
 

@@ -82,12 +82,12 @@ TEST_CASE("audit_trail: enforced, an answer waits for its line, and not for late
   CHECK(f.answered(a) == decision_of_trail::wait);
   const auto line = f.sent();
   f.trail.written({1, line.size(), ""}, f.now);
-  CHECK(f.client->told == 2); // each waiting exchange once
+  CHECK(f.client->received == 2); // each waiting exchange once
   CHECK(f.trail.decide(a, f.now) == decision_of_trail::send);
   CHECK(f.trail.decide(b, f.now) == decision_of_trail::wait);
   const auto next = f.sent();
   f.trail.written({1, next.size(), ""}, f.now);
-  CHECK(f.client->told == 3);
+  CHECK(f.client->received == 3);
   CHECK(f.trail.decide(b, f.now) == decision_of_trail::send);
 }
 
@@ -129,7 +129,7 @@ TEST_CASE("audit_trail: enforced, a disk that hangs is not waited for without en
   f.trail.tick(f.now + 29s);
   CHECK(f.trail.decide(a, f.now) == decision_of_trail::wait);
   f.trail.tick(f.now + 30s);
-  CHECK(f.client->told > 0);
+  CHECK(f.client->received > 0);
   CHECK(f.trail.decide(a, f.now) == decision_of_trail::withhold);
   CHECK_FALSE(f.trail.admit(f.writes()));
   f.trail.written({1, f.sent().size(), ""}, f.now + 40s);

@@ -104,14 +104,14 @@ struct listener {
         answers.push_back(list.size());
       });
 
-  std::vector<std::size_t> told() {
+  std::vector<std::size_t> received() {
     std::lock_guard lock(mutex);
     return answers;
   }
-  bool told_soon() {
-    for (int i = 0; i < 2000 && told().empty(); ++i)
+  bool notified_soon() {
+    for (int i = 0; i < 2000 && received().empty(); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    return !told().empty();
+    return !received().empty();
   }
 };
 
@@ -133,22 +133,22 @@ TEST_CASE("a request for a name is answered once, and repeated ones are answered
   names.ask("slow", second.then);
   names.ask("slow", gone.then);
   gone.then.reset();
-  CHECK(first.told().empty());
+  CHECK(first.received().empty());
   let_answer(*server);
-  REQUIRE(first.told_soon());
-  REQUIRE(second.told_soon());
+  REQUIRE(first.notified_soon());
+  REQUIRE(second.notified_soon());
   names.ask("slow", third.then);
-  CHECK(first.told() == std::vector<std::size_t>{1});
-  CHECK(third.told() == std::vector<std::size_t>{1});
-  CHECK(gone.told().empty());
+  CHECK(first.received() == std::vector<std::size_t>{1});
+  CHECK(third.received() == std::vector<std::size_t>{1});
+  CHECK(gone.received().empty());
   CHECK(server->asked == 1);
 
   listener nobody, too_long;
   names.ask("nobody", nobody.then);
-  REQUIRE(nobody.told_soon());
-  CHECK(nobody.told() == std::vector<std::size_t>{0});
+  REQUIRE(nobody.notified_soon());
+  CHECK(nobody.received() == std::vector<std::size_t>{0});
   names.ask(std::string(1 << 20, 'a'), too_long.then);
-  CHECK(too_long.told() == std::vector<std::size_t>{0});
+  CHECK(too_long.received() == std::vector<std::size_t>{0});
 }
 
 TEST_CASE("unresolved names take no more threads than the limit, and the others follow when one is free",
@@ -161,7 +161,7 @@ TEST_CASE("unresolved names take no more threads than the limit, and the others 
   CHECK(server->asked <= 2);
   let_answer(*server);
   for (const auto& each : all)
-    CHECK(each->told_soon());
+    CHECK(each->notified_soon());
   CHECK(server->asked == 10);
 }
 

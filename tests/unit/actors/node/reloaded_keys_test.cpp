@@ -190,7 +190,7 @@ private:
 };
 
 /// Everything in the configuration, in the order of node_config.
-std::string told(const node_config& c) {
+std::string reported(const node_config& c) {
   member_list m;
   m(c.dev)(c.data_dir)(c.node_name)(c.node_id)(c.datacenter)(c.node_meta);
   m(c.server)(c.bootstrap)(c.admit_unverified_servers)(c.bootstrap_expect)(c.joins);
@@ -245,12 +245,14 @@ TEST_CASE("a reload takes over the keys that are marked so, and names all others
   for (const auto& row : changes) {
     INFO(row.path);
     const auto before = parsed(in, row.before), after = parsed(in, row.after);
-    REQUIRE(told(before.config) != told(after.config));
+    REQUIRE(reported(before.config) != reported(after.config));
     const auto* key = find_config_key(row.path);
     REQUIRE(key != nullptr);
-    CHECK(told(with_reloaded(before.config, after.config)) == told(key->reloaded ? after.config : before.config));
+    CHECK(reported(with_reloaded(before.config, after.config)) ==
+          reported(key->reloaded ? after.config : before.config));
     // and back
-    CHECK(told(with_reloaded(after.config, before.config)) == told(key->reloaded ? before.config : after.config));
+    CHECK(reported(with_reloaded(after.config, before.config)) ==
+          reported(key->reloaded ? before.config : after.config));
     const auto waiting = keys_for_the_next_start(before.settings, after.settings);
     CHECK((std::find(waiting.begin(), waiting.end(), row.path) != waiting.end()) == !key->reloaded);
     CHECK(keys_for_the_next_start(after.settings, after.settings).empty());

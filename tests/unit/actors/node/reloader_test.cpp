@@ -43,18 +43,19 @@ TEST_CASE("settings that cannot change while a node runs are named, until they a
   n.write(
       R"(,"datacenter":"dc2","session_ttl_min":"77s","ports":{"http":1234},"limits":{"kv_max_value_size":99},"connect":{"enabled":true})");
   CHECK(n.reload() == "reloaded");
-  const auto told = n.logged();
+  const auto reported = n.logged();
   for (const char* name : {"bootstrap", "datacenter", "session_ttl_min", "ports.http", "limits.kv_max_value_size"}) {
     INFO(name);
-    CHECK(told.find(std::string("changed setting takes effect at the next start key=") + name + "\n") != told.npos);
+    CHECK(reported.find(std::string("changed setting takes effect at the next start key=") + name + "\n") !=
+          reported.npos);
   }
-  CHECK(told.find("77s") == told.npos);
-  CHECK(told.find("key=connect") == told.npos); // it has no effect at a start, either
+  CHECK(reported.find("77s") == reported.npos);
+  CHECK(reported.find("key=connect") == reported.npos); // it has no effect at a start, either
   CHECK(n.defined->datacenter == "dc1");
   CHECK(n.credentials->now()->server_name() == "server.dc1.consul");
   n.write(R"(,"datacenter":"dc1","bootstrap":true)");
   CHECK(n.reload() == "reloaded");
-  CHECK(n.logged().substr(told.size()).find("next start") == std::string::npos);
+  CHECK(n.logged().substr(reported.size()).find("next start") == std::string::npos);
 }
 
 TEST_CASE("of a configuration that is wrong in one point nothing is taken over", "[reload]") {
@@ -118,7 +119,7 @@ TEST_CASE("a request for a reload wakes the thread that waits for signals, and i
 
 // A request with a token is forwarded to the other servers with its secret.
 TEST_CASE("an open server port is logged, and with ACLs that tokens are not encrypted there") {
-  const auto told = [](const node_config& config) {
+  const auto reported = [](const node_config& config) {
     log::tap lines(log::level::warn, false, 1 << 16);
     warn_of_open_port(config, **tls::credentials::load(config.peer_tls));
     const auto all = lines.take();
@@ -126,10 +127,10 @@ TEST_CASE("an open server port is logged, and with ACLs that tokens are not encr
                      all.find("tokens of clients are not encrypted") != std::string::npos};
   };
   node_config config;
-  CHECK(told(config) == std::pair{true, false});
+  CHECK(reported(config) == std::pair{true, false});
   config.acl.enabled = true;
-  CHECK(told(config) == std::pair{true, true});
+  CHECK(reported(config) == std::pair{true, true});
   config.peer_tls.encrypt = {"pUqJrVyVRj5jsiYEkM/tFQYfWyJIv4s3XkvDwy7Cu5s="};
   config.peer_tls.encrypt_verify_incoming = true;
-  CHECK(told(config) == std::pair{false, false});
+  CHECK(reported(config) == std::pair{false, false});
 }

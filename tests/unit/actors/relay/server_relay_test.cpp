@@ -311,38 +311,38 @@ TEST_CASE("an agent whose name is in use logs an error, at once and then every 1
 
 TEST_CASE("a join is answered when the servers have heard the agent, or with the reason why not", "[relay]") {
   fixture f({});
-  std::vector<std::string> told;
+  std::vector<std::string> received;
   const auto join = [&](std::uint16_t port) {
-    f.relay->join(at(port), [&](std::string why) { told.push_back(std::move(why)); });
+    f.relay->join(at(port), [&](std::string why) { received.push_back(std::move(why)); });
   };
   f.loop.run_for(milliseconds{1000});
   f.loop.server(1).accepts = made_up_server::way::refuses;
   join(1);
   f.loop.run_for(milliseconds{100});
-  REQUIRE(told.size() == 1);
-  CHECK(told[0].find("connection refused") != std::string::npos);
+  REQUIRE(received.size() == 1);
+  CHECK(received[0].find("connection refused") != std::string::npos);
 
   f.loop.server(2).answer = [](const auto&) { return std::nullopt; };
   join(2);
   f.loop.run_for(milliseconds{3000});
-  CHECK(told.size() == 1);
+  CHECK(received.size() == 1);
   f.loop.run_for(milliseconds{2000});
-  REQUIRE(told.size() == 2);
-  CHECK(told[1].find("the servers were not reached: no response") == 0);
+  REQUIRE(received.size() == 2);
+  CHECK(received[1].find("the servers were not reached: no response") == 0);
 
   f.loop.server(2).answer = [](const auto&) { return made_up_server::said{409, "taken"}; };
   join(2);
   f.loop.run_for(milliseconds{5000});
-  REQUIRE(told.size() == 3);
-  CHECK(told[2] == "taken");
+  REQUIRE(received.size() == 3);
+  CHECK(received[2] == "taken");
 
   f.loop.server(3).answer = [](const auto&) { return made_up_server::said{}; };
   f.loop.server(2).accepts = made_up_server::way::refuses;
   f.loop.cut(2);
   join(3);
   f.loop.run_for(milliseconds{4000});
-  REQUIRE(told.size() == 4);
-  CHECK(told[3] == "");
+  REQUIRE(received.size() == 4);
+  CHECK(received[3] == "");
   CHECK(f.relay->cluster_answers());
   REQUIRE_FALSE(f.servers.empty());
   CHECK(f.servers.back() == std::vector<std::string>{at(2), at(3)});

@@ -397,7 +397,7 @@ TEST_CASE("an agent that got a request to leave and lives is leaving for a while
   l.go_on(1s);
   l.agents.heard(a, 2s);
   l.go_on(2s);
-  r.apply(told_to_leave(*r.node));
+  r.apply(requested_to_leave(*r.node));
   const auto leaving = [&] {
     return client_agents_among({std::make_shared<const state::node_record>(*r.node)}, {}, {}).at(0).leaving;
   };
@@ -437,13 +437,13 @@ rows settled(const client_agents::evidence& by) {
   return r;
 }
 
-struct told {
+struct received {
   rows after;
   bool refused;
 };
 /// The reaction of a leader that finds that row to a message from `who`.
-told after_hearing(rows r, const client_agents::identity& who, const client_agents::evidence& by, bool leaves = false,
-                   bool finds_row = true) {
+received after_hearing(rows r, const client_agents::identity& who, const client_agents::evidence& by,
+                       bool leaves = false, bool finds_row = true) {
   leader l(r, 100s);
   if (finds_row)
     l.found(100s);

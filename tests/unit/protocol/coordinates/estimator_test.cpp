@@ -37,9 +37,9 @@ errors after_measuring(std::size_t nodes, const round_trips& truth, std::uint64_
   std::size_t pairs = 0;
   for (std::size_t i = 0; i < nodes; ++i)
     for (std::size_t j = i + 1; j < nodes; ++j, ++pairs) {
-      const auto told = static_cast<double>(distance(all[i].own(), all[j].own()).count());
+      const auto received = static_cast<double>(distance(all[i].own(), all[j].own()).count());
       const auto real = static_cast<double>(truth(i, j).count());
-      const auto wrong = std::abs(told - real) / real;
+      const auto wrong = std::abs(received - real) / real;
       e.mean += wrong;
       e.worst = std::max(e.worst, wrong);
     }

@@ -1,6 +1,6 @@
 // Barriers of linearizable reads: who gets the request, whose response counts, and timeouts.
 
-#include "tests/unit/protocol/forward/told.hpp"
+#include "tests/unit/protocol/forward/described.hpp"
 
 #include <catch2/catch.hpp>
 

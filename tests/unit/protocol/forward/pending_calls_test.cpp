@@ -1,6 +1,6 @@
 // A call from arrival to result: queued, proposed or forwarded once, done, refused or unknown.
 
-#include "tests/unit/protocol/forward/told.hpp"
+#include "tests/unit/protocol/forward/described.hpp"
 
 #include <catch2/catch.hpp>
 

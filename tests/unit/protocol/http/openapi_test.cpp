@@ -75,15 +75,15 @@ TEST_CASE("each operation of docs/reference/openapi.json is one of a route") {
 }
 
 TEST_CASE("each method of each route has an operation in docs/reference/openapi.json") {
-  std::set<std::pair<const route*, std::string>> told;
+  std::set<std::pair<const route*, std::string>> received;
   const auto document = openapi();
   for (const auto& [path, operations] : document.at("paths").as_object())
     for (const auto& [method, operation] : operations.as_object())
-      told.emplace(find_route(filled_in(path)), upper(method));
+      received.emplace(find_route(filled_in(path)), upper(method));
   for (const auto& r : all_routes())
     for (const auto method : method_names_of(r)) {
       INFO(r.pattern << " " << method);
-      CHECK((r.pattern == not_for_clients || told.count({&r, std::string(method)}) == 1));
+      CHECK((r.pattern == not_for_clients || received.count({&r, std::string(method)}) == 1));
     }
 }
 

@@ -211,10 +211,10 @@ TEST_CASE("a server that was away follows a leader that its log does not name, o
     c.run(30);
     CHECK(c.core(3).soft().leader != node_id{4});
     CHECK(c.core(3).commit_index() < c.core(4).commit_index());
-    c.core(3).told_of(unverified, {node_id{4}, unverified}); // which is not trusted
+    c.core(3).members_received(unverified, {node_id{4}, unverified}); // which is not trusted
     CHECK_FALSE(c.core(3).counts(node_id{4}));
     CHECK_FALSE(c.core(3).counts(unverified));
-    c.core(3).told_of(node_id{1}, {node_id{1}, node_id{2}, node_id{3}, node_id{4}});
+    c.core(3).members_received(node_id{1}, {node_id{1}, node_id{2}, node_id{3}, node_id{4}});
     CHECK(c.core(3).counts(node_id{4}));
     c.run(30);
     CHECK(c.core(3).soft().leader == node_id{4});

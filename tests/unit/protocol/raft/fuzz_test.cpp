@@ -129,7 +129,7 @@ TEST_CASE("fuzz: no message from a peer breaks a node") {
       REQUIRE(core.bootstrap(
           make_config(seed % 4 == 1 ? std::vector<std::uint64_t>{1} : std::vector<std::uint64_t>{1, 2, 3})));
     if (seed % 8 != 5) // most peers belong to this cluster, whatever its configuration says
-      core.told_of(core.self(), {node_id{2}, node_id{3}, node_id{4}, node_id{5}});
+      core.members_received(core.self(), {node_id{2}, node_id{3}, node_id{4}, node_id{5}});
     log_index delivered;
     std::uint64_t read = 1;
     for (int step = 0; step < 1500; ++step) {

@@ -351,9 +351,9 @@ void raft_cluster::identify(test_node& to) {
     std::vector<node_id> named;
     for (const auto& m : n.core->config().members)
       named.push_back(m.id);
-    to.core->told_of(n.id, named);
+    to.core->members_received(n.id, named);
     if (!to.joined)
-      to.core->told_of(to.id, {n.id});
+      to.core->members_received(to.id, {n.id});
   }
 }
 

@@ -218,14 +218,14 @@ TEST_CASE("no wake-up is missed: whatever changes the index of a key read wakes 
       default:
         d.set(key, std::to_string(random.below(3)));
       }
-      const auto told = woken(p, d.changed);
+      const auto received = woken(p, d.changed);
       for (park_id id = 0; id < queries.size(); ++id) {
         const auto after = d.m.evaluate(queries[id]);
         const auto& old_rows = std::get<kv_entries>(before[id].data).entries;
         const auto& new_rows = std::get<kv_entries>(after.data).entries;
         if (old_rows != new_rows) {
           INFO("seed " << seed << " step " << step << " query " << id);
-          CHECK(std::find(told.begin(), told.end(), id) != told.end());
+          CHECK(std::find(received.begin(), received.end(), id) != received.end());
           CHECK(after.index > before[id].index);
         }
         // Never back, except by reaping.

@@ -289,7 +289,7 @@ public:
     for (auto& [id, client] : clients_) {
       INFO("seed " << seed_ << ", command of kind " << kind << ", query of kind " << client.kind
                    << (client.asked.by ? " in a name" : "") << " at index " << d_.index().value);
-      const bool told = std::binary_search(woken.begin(), woken.end(), id);
+      const bool received = std::binary_search(woken.begin(), woken.end(), id);
       const auto after = d_.m.evaluate(client.asked);
       const bool news = std::visit([&](const auto& q) { return expected_news()(q, client.before.data, after.data); },
                                    static_cast<const plain_query::plain&>(client.asked));
@@ -297,7 +297,7 @@ public:
       const auto* checks = std::get_if<health_checks>(&client.asked);
       const bool excused = checks != nullptr && !checks->node_meta.empty() && after.index == client.before.index;
       if (news && !excused) {
-        CHECK(told);
+        CHECK(received);
         ++news_[client.kind];
         // Otherwise it would be parked again. After a restore it always gets a response.
         if (!everything && !client.asked.by &&
@@ -308,7 +308,7 @@ public:
       const bool may = everything || after.index != client.before.index ||
                        (client.asked.by && by.any<access_changed>()) ||
                        std::visit(may_be_woken{by}, static_cast<const plain_query::plain&>(client.asked));
-      if (told)
+      if (received)
         CHECK(may);
     }
     for (const auto id : woken) { // they get a response, and send another query

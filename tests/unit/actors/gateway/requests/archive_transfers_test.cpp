@@ -57,7 +57,7 @@ struct transfers_fixture : asked_fixture {
     transfers.part_decided(*e, r, now);
   }
   /// The response reaches the client at once, so that it may retry.
-  void check_told_when_aborted(exchange& e, const std::string& text, int status = 500) {
+  void check_calls_when_aborted(exchange& e, const std::string& text, int status = 500) {
     CHECK_FALSE(e.answer);
     const auto w = out.take<propose_write>();
     const auto abort = wire::decode_command(*w.command);
@@ -225,12 +225,12 @@ TEST_CASE("archive_transfers: the beginning of a restore is checked before it is
   tell(wire::call_outcome::unknown, true);
   SECTION("it is going on") {
     tell(wire::call_outcome::done, state::refusal{"another one is going on"});
-    f.check_told_when_aborted(e, "another one is going on");
+    f.check_calls_when_aborted(e, "another one is going on");
   }
   SECTION("its token is gone, or may not do it any more") {
     const auto* why = GENERATE("ACL not found", "Permission denied");
     tell(wire::call_outcome::done, state::refusal{why});
-    f.check_told_when_aborted(e, why, 403);
+    f.check_calls_when_aborted(e, why, 403);
   }
   SECTION("nobody knows") {
     const auto q = f.out.take<read_query>();
@@ -281,20 +281,20 @@ TEST_CASE("archive_transfers: an upload that is rejected leaves nothing behind")
     f.unpacked(f.out.take<unpack_archive>(), "command", false);
     const std::string why = "server b may not have feature level 6: install Belay 0.2.0 or newer there";
     f.decided(f.out.take<propose_write>(), wire::call_outcome::refused, true, why);
-    f.check_told_when_aborted(e, why, 409);
+    f.check_calls_when_aborted(e, why, 409);
   }
   SECTION("by the state machine") {
     auto& e = f.restore("abc", true);
     f.unpacked(f.out.take<unpack_archive>(), "command", false);
     f.decided(f.out.take<propose_write>(), wire::call_outcome::done, state::refusal{"a part is missing"});
-    f.check_told_when_aborted(e, "a part is missing");
+    f.check_calls_when_aborted(e, "a part is missing");
   }
   SECTION("because it is damaged behind its beginning") {
     auto& e = f.restore("abc", true);
     f.unpacked(f.out.take<unpack_archive>(), "command", false);
     f.decided(f.out.take<propose_write>(), wire::call_outcome::done);
     f.unpacked(f.out.take<unpack_archive>(), nullptr, false, "damaged");
-    f.check_told_when_aborted(e, "damaged");
+    f.check_calls_when_aborted(e, "damaged");
   }
   SECTION("because it is no archive, before anything was proposed") {
     auto& e = f.restore("abc", true);

@@ -16,7 +16,7 @@
 namespace belay::actors::testing {
 
 struct counting_client : requester {
-  void progress() override { ++told; }
+  void progress() override { ++received; }
   bool send_now(const http::shared_body_ptr& piece) override { return sends_now && sends_now(piece); }
 
   exchange& asks(exchange::asked what) {
@@ -27,7 +27,7 @@ struct counting_client : requester {
     return e;
   }
 
-  int told = 0;
+  int received = 0;
   std::function<bool(const http::shared_body_ptr&)> sends_now; ///< null: its socket is full
   std::deque<exchange> exchanges;
 };

@@ -30,16 +30,16 @@ struct questions_fixture : asked_fixture {
     questions.begin(e, r, now);
     return e;
   }
-  void told(const status_request& asked, bool with_leader) {
+  void received(const status_request& asked, bool with_leader) {
     status_result s;
     s.id = asked.id;
     s.view = view_of_one(with_leader);
-    questions.status_told(s);
+    questions.status_sent(s);
   }
   void decided(exchange& e, write_result r) { questions.decided(e, r); }
 };
 
-write_result told_by_leader(wire::call_outcome outcome, state::reply reply = true, std::string text = {}) {
+write_result set_by_leader(wire::call_outcome outcome, state::reply reply = true, std::string text = {}) {
   return {{}, outcome, std::move(reply), log_index{3}, std::move(text)};
 }
 
@@ -51,7 +51,7 @@ TEST_CASE("local_questions: the leader's name is returned at once, as soon as it
   auto& first = f.begin({.kind = local_kind::status_leader});
   CHECK_FALSE(first.answer);
   CHECK(first.deadline == f.now + 67s);
-  f.told(f.out.take<status_request>(), true);
+  f.received(f.out.take<status_request>(), true);
   REQUIRE(first.answer);
   CHECK(first.answer->body == "\"127.0.0.1:8300\"");
 
@@ -82,12 +82,12 @@ TEST_CASE("local_questions: addresses of IPv6 are shown with brackets") {
   status_result s;
   s.id = f.out.take<status_request>().id;
   s.view = v;
-  f.questions.status_told(s);
+  f.questions.status_sent(s);
   REQUIRE(held.answer);
   CHECK(held.answer->body.find("\"Address\":\"[fd00::1]:8300\"") != std::string::npos);
   auto& self = f.begin({.kind = local_kind::agent_self});
   s.id = f.out.take<status_request>().id;
-  f.questions.status_told(s);
+  f.questions.status_sent(s);
   REQUIRE(self.answer);
   CHECK(self.answer->body.find("\"leader_addr\":\"[fd00::1]:8300\"") != std::string::npos);
 }
@@ -97,20 +97,20 @@ TEST_CASE("local_questions: the Raft configuration waits for a leader, a stale o
   auto& held = f.begin({.kind = local_kind::raft_configuration});
   CHECK(held.deadline == f.now + 7s);
   CHECK(held.give_up == "No cluster leader");
-  f.told(f.out.take<status_request>(), false);
+  f.received(f.out.take<status_request>(), false);
   CHECK_FALSE(held.answer);
   CHECK(held.ask_again);
   const auto deadline = held.deadline;
   f.now += 1s;
   f.questions.begin(held, std::get<http::local_request>(held.what), f.now);
   CHECK(held.deadline == deadline);
-  f.told(f.out.take<status_request>(), true);
+  f.received(f.out.take<status_request>(), true);
   REQUIRE(held.answer);
   CHECK(held.answer->status == 200);
 
   auto& stale = f.begin({.kind = local_kind::raft_configuration, .stale = true});
   CHECK(stale.deadline == f.now + 67s);
-  f.told(f.out.take<status_request>(), false);
+  f.received(f.out.take<status_request>(), false);
   REQUIRE(stale.answer);
   CHECK(stale.answer->status == 200);
 }
@@ -119,13 +119,13 @@ TEST_CASE("local_questions: a request to remove a server goes to the leader, and
   questions_fixture f;
   auto& e = f.begin({.kind = local_kind::remove_peer, .removed = {forward::remove_member::named_by::id, "abc"}});
   CHECK(f.out.take<propose_write>().kind == wire::call_kind::remove_member);
-  f.decided(e, told_by_leader(wire::call_outcome::done));
+  f.decided(e, set_by_leader(wire::call_outcome::done));
   CHECK(e.answer->status == 200);
   CHECK(e.answer->body.empty());
-  f.decided(e, told_by_leader(wire::call_outcome::done, state::refusal{"no such server"}));
+  f.decided(e, set_by_leader(wire::call_outcome::done, state::refusal{"no such server"}));
   CHECK(e.answer->status == 500);
   CHECK(e.answer->body == "no such server");
-  f.decided(e, told_by_leader(wire::call_outcome::unknown, {}, "leadership lost"));
+  f.decided(e, set_by_leader(wire::call_outcome::unknown, {}, "leadership lost"));
   CHECK(e.answer->status == 500);
   CHECK(e.answer->body == "leadership lost");
 }
@@ -136,7 +136,7 @@ TEST_CASE("local_questions: a request to add a server goes to the leader under a
   const auto asked = f.out.take<propose_write>();
   CHECK(asked.kind == wire::call_kind::remove_member);
   CHECK(*asked.command == "add 10.0.0.4:8300");
-  f.decided(e, told_by_leader(wire::call_outcome::done));
+  f.decided(e, set_by_leader(wire::call_outcome::done));
   CHECK(e.answer->status == 200);
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("local_questions: a probe returns within a second whether this node ru
   auto& live = f.begin({.kind = local_kind::agent_live});
   CHECK(live.deadline == f.now + 1s);
   CHECK(live.give_up == "Raft does not respond on this node");
-  f.told(f.out.take<status_request>(), false);
+  f.received(f.out.take<status_request>(), false);
   REQUIRE(live.answer);
   CHECK(live.answer->status == 200);
   CHECK(live.answer->body == "{\"Live\":true}");
@@ -191,7 +191,7 @@ TEST_CASE("local_questions: a probe returns within a second whether this node ru
     s.disk_full = r.disk_full;
     s.checkpoint_unproven = r.unproven;
     s.ms_since_leader = r.silent_ms;
-    f.questions.status_told(s);
+    f.questions.status_sent(s);
     REQUIRE(e.answer);
     CHECK(e.answer->status == r.status);
     CHECK(e.answer->body == r.body);
@@ -221,13 +221,13 @@ TEST_CASE("local_questions: health is requested from the leader with the setting
     CHECK(w.kind == wire::call_kind::describe_health);
     CHECK(w.id == e.id);
     CHECK(e.deadline == deadline); // two queries, one deadline
-    f.decided(e, told_by_leader(wire::call_outcome::done, std::string("{\"Healthy\":true,\"FailureTolerance\":1}")));
+    f.decided(e, set_by_leader(wire::call_outcome::done, std::string("{\"Healthy\":true,\"FailureTolerance\":1}")));
     CHECK(e.answer->status == 200);
     CHECK(e.answer->content_type == "application/json");
-    f.decided(e, told_by_leader(wire::call_outcome::done, std::string("{\"Healthy\":false,\"FailureTolerance\":0}")));
+    f.decided(e, set_by_leader(wire::call_outcome::done, std::string("{\"Healthy\":false,\"FailureTolerance\":0}")));
     CHECK(e.answer->status == 429);
     CHECK(e.answer->body == "{\"Healthy\":false,\"FailureTolerance\":0}");
-    f.decided(e, told_by_leader(wire::call_outcome::done, true));
+    f.decided(e, set_by_leader(wire::call_outcome::done, true));
     CHECK(e.answer->status == 500);
     CHECK(e.answer->body == "malformed response of the leader");
   }
@@ -279,7 +279,7 @@ TEST_CASE("local_questions: members are the servers, and the client agents in th
   auto& e = f.begin({.kind = local_kind::agent_members});
   SECTION("which can be read") {
     tell_catalog(f, e, http::consistency::stale);
-    f.told(f.out.take<status_request>(), true);
+    f.received(f.out.take<status_request>(), true);
     REQUIRE(e.answer);
     const auto& body = e.answer->body;
     CHECK(body.find("\"Name\":\"x\"") == std::string::npos);
@@ -296,14 +296,14 @@ TEST_CASE("local_questions: members are the servers, and the client agents in th
     auto q = f.out.take<read_query>();
     REQUIRE(f.pending.settle(q.id) == &e);
     read_result r;
-    const auto told = agent::told_to_leave(*node_of_agent("a", "id-a")).node;
-    r.answer = state::query_result{log_index{5}, state::nodes{{std::make_shared<const state::node_record>(told)}}};
+    const auto received = agent::requested_to_leave(*node_of_agent("a", "id-a")).node;
+    r.answer = state::query_result{log_index{5}, state::nodes{{std::make_shared<const state::node_record>(received)}}};
     f.questions.rows_read(e, r);
     q = f.out.take<read_query>();
     REQUIRE(f.pending.settle(q.id) == &e);
     r.answer = state::query_result{log_index{5}, state::checks{}};
     f.questions.rows_read(e, r);
-    f.told(f.out.take<status_request>(), true);
+    f.received(f.out.take<status_request>(), true);
     REQUIRE(e.answer);
     CHECK(e.answer->body.find("\"Status\":2") != std::string::npos);
   }
@@ -313,7 +313,7 @@ TEST_CASE("local_questions: members are the servers, and the client agents in th
     read_result r;
     r.answer = failure{"No cluster leader"};
     f.questions.rows_read(e, r);
-    f.told(f.out.take<status_request>(), false);
+    f.received(f.out.take<status_request>(), false);
     CHECK(e.answer->status == 200);
   }
 }
@@ -337,7 +337,7 @@ TEST_CASE("local_questions: a lost agent is removed from the catalog, a live one
     tell_catalog(f, e, http::consistency::normal);
     const auto w = f.out.take<check_write>();
     CHECK(std::get<state::catalog_deregister>(w.command).node == "b");
-    f.decided(e, told_by_leader(wire::call_outcome::done));
+    f.decided(e, set_by_leader(wire::call_outcome::done));
     CHECK(e.answer->status == 200);
     CHECK(e.answer->body.empty());
   }
@@ -345,12 +345,12 @@ TEST_CASE("local_questions: a lost agent is removed from the catalog, a live one
     auto& e = f.begin({.kind = local_kind::force_leave, .forced = {"a"}});
     tell_catalog(f, e, http::consistency::normal);
     const auto w = f.out.take<check_write>(); // it is requested, with a flag
-    const auto& told = std::get<state::catalog_register>(w.command);
-    CHECK(told.node.id == "id-a");
-    CHECK_FALSE(told.skip_node_update);
-    CHECK(told.node.meta->contains(std::string(agent::mark_of_leaving)));
-    CHECK(told.checks.empty());
-    f.decided(e, told_by_leader(wire::call_outcome::done));
+    const auto& received = std::get<state::catalog_register>(w.command);
+    CHECK(received.node.id == "id-a");
+    CHECK_FALSE(received.skip_node_update);
+    CHECK(received.node.meta->contains(std::string(agent::key_of_leaving)));
+    CHECK(received.checks.empty());
+    f.decided(e, set_by_leader(wire::call_outcome::done));
     CHECK(e.answer->status == 200);
   }
   SECTION("none of them") {

@@ -19,11 +19,11 @@ TEST_CASE("pending_requests: an answer finds its exchange once") {
   CHECK(f.pending.settle(of_b) == &b);
   CHECK(f.pending.settle(of_b) == nullptr);
   CHECK(f.pending.settle(of_a) == &a);
-  CHECK(f.client->told == 0);
+  CHECK(f.client->received == 0);
   f.pending.progress();
-  CHECK(f.client->told == 1); // once for both
+  CHECK(f.client->received == 1); // once for both
   f.pending.progress();
-  CHECK(f.client->told == 1);
+  CHECK(f.client->received == 1);
 }
 
 // Its result comes later and must not be taken for that of another request.
@@ -64,5 +64,5 @@ TEST_CASE("pending_requests: clients that disconnect between response and batch 
   f.pending.settle(f.pending.add(other));
   f.pending.drop_settled();
   f.pending.progress();
-  CHECK(f.client->told == 0);
+  CHECK(f.client->received == 0);
 }

@@ -32,7 +32,7 @@ struct waits_fixture : asked_fixture {
     e.wait_until = patience.count() > 0 ? now + patience : monotonic_time{};
     return e;
   }
-  bool told(exchange& e, state::reply reply) {
+  bool received(exchange& e, state::reply reply) {
     return waits.begin(e, {{}, wire::call_outcome::done, std::move(reply), log_index{5}, {}}, now);
   }
   void found(exchange& e, state::claim_standing s) {
@@ -53,12 +53,12 @@ state::kv_acquire acquire(std::uint64_t wait_ms) {
 
 TEST_CASE("claim_waits: a request that is granted at once, or has no deadline, does not wait", "[claims]") {
   waits_fixture f;
-  CHECK_FALSE(f.told(f.asks(state::claim_ask{}, 30s), standing(state::claim_state::held)));
-  CHECK_FALSE(f.told(f.asks(state::claim_ask{}, 0s), standing(state::claim_state::waiting)));
-  CHECK_FALSE(f.told(f.asks(state::claim_ask{}, 30s), state::claim_refusal{}));
-  CHECK_FALSE(f.told(f.asks(acquire(1000), 1s), true));
+  CHECK_FALSE(f.received(f.asks(state::claim_ask{}, 30s), standing(state::claim_state::held)));
+  CHECK_FALSE(f.received(f.asks(state::claim_ask{}, 0s), standing(state::claim_state::waiting)));
+  CHECK_FALSE(f.received(f.asks(state::claim_ask{}, 30s), state::claim_refusal{}));
+  CHECK_FALSE(f.received(f.asks(acquire(1000), 1s), true));
   // Another command: a transfer has a response of its own.
-  CHECK_FALSE(f.told(f.asks(state::claim_hand_over{}, 30s), standing(state::claim_state::waiting)));
+  CHECK_FALSE(f.received(f.asks(state::claim_hand_over{}, 30s), standing(state::claim_state::waiting)));
   CHECK(f.out.list.empty());
 }
 
@@ -67,7 +67,7 @@ TEST_CASE("claim_waits: a claim is looked up in what this server applies, until 
   auto& e = f.asks(state::claim_ask{}, 30s);
   e.load = 3;
   e.by = state::auth_context{"secret", false, "dc1"};
-  REQUIRE(f.told(e, standing(state::claim_state::waiting)));
+  REQUIRE(f.received(e, standing(state::claim_state::waiting)));
   CHECK(e.in_queue);
   CHECK(e.blocking());
   CHECK(e.load == 0);
@@ -89,7 +89,7 @@ TEST_CASE("claim_waits: a claim is looked up in what this server applies, until 
 TEST_CASE("claim_waits: a claim that still waits is reported at its deadline, and not before", "[claims]") {
   waits_fixture f;
   auto& e = f.asks(state::claim_ask{}, 30s);
-  REQUIRE(f.told(e, standing(state::claim_state::waiting)));
+  REQUIRE(f.received(e, standing(state::claim_state::waiting)));
   f.out.list.clear();
   f.now += 10s;
   f.found(e, {standing(state::claim_state::waiting), nullptr}); // a restore wakes all queries
@@ -106,7 +106,7 @@ TEST_CASE("claim_waits: an acquire is decided by the entry that ends its wait, a
   waits_fixture f;
   auto& e = f.asks(acquire(1000), 1s);
   f.now += 2s; // the entry came late
-  REQUIRE(f.told(e, standing(state::claim_state::waiting)));
+  REQUIRE(f.received(e, standing(state::claim_state::waiting)));
   CHECK(f.out.take<read_query>().deadline == f.now - 2s + 1s + 7s);
 
   SECTION("it ended") {
@@ -170,7 +170,7 @@ state::claim_answer waiting_for_lock(std::uint64_t asked_at) {
 TEST_CASE("claim_waits: the queued acquire of a client that disconnects is named, with its entry", "[claims]") {
   waits_fixture f;
   auto& e = f.asks(acquire(30'000), 30s);
-  REQUIRE(f.told(e, waiting_for_lock(5)));
+  REQUIRE(f.received(e, waiting_for_lock(5)));
   REQUIRE(f.out.waits.size() == 1); // an earlier wait with that name was requested again
   CHECK(f.out.waits[0].wait == state::wait_ref{"k", "s", log_index{5}});
   CHECK_FALSE(f.out.waits[0].disconnected);
@@ -201,13 +201,13 @@ TEST_CASE(
   waits_fixture f;
   SECTION("it is forgotten for another reason") {
     auto& e = f.asks(acquire(30'000), 30s);
-    REQUIRE(f.told(e, waiting_for_lock(5)));
+    REQUIRE(f.received(e, waiting_for_lock(5)));
     f.out.waits.clear();
     f.waits.forgotten(e);
   }
   SECTION("the connection of its agent ends") {
     auto& e = f.asks(acquire(30'000), 30s);
-    REQUIRE(f.told(e, waiting_for_lock(5)));
+    REQUIRE(f.received(e, waiting_for_lock(5)));
     f.out.waits.clear();
     e.input_ended = true;
     f.found(e, {waiting_for_lock(5), nullptr});
@@ -215,7 +215,7 @@ TEST_CASE(
   }
   SECTION("it was granted") {
     auto& e = f.asks(acquire(30'000), 30s);
-    REQUIRE(f.told(e, waiting_for_lock(5)));
+    REQUIRE(f.received(e, waiting_for_lock(5)));
     f.out.waits.clear();
     e.disconnected = e.input_ended = true;
     auto held = waiting_for_lock(6);
@@ -225,7 +225,7 @@ TEST_CASE(
   }
   SECTION("it is a claim") {
     auto& e = f.asks(state::claim_ask{}, 30s);
-    REQUIRE(f.told(e, standing(state::claim_state::waiting)));
+    REQUIRE(f.received(e, standing(state::claim_state::waiting)));
     e.disconnected = true;
     f.waits.forgotten(e);
   }

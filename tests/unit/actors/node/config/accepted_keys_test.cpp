@@ -165,11 +165,11 @@ TEST_CASE("unknown keys inside sections without effect are refused as Consul ref
 TEST_CASE("keys of later releases are unknown") {
   scratch_folder f;
   for (const char* key : {"tls", "ui_config", "request_limits"}) {
-    const auto told = start_of_file(f, std::string("\"") + key + "\":{}");
-    CHECK(told.find(std::string(": 1 error occurred:\n\t* invalid config key ") + key + " (") != told.npos);
+    const auto reported = start_of_file(f, std::string("\"") + key + "\":{}");
+    CHECK(reported.find(std::string(": 1 error occurred:\n\t* invalid config key ") + key + " (") != reported.npos);
   }
-  const auto told = start_of_file(f, R"("ports":{"grpc_tls":8503})");
-  CHECK(told.find("invalid config key ports.grpc_tls (") != told.npos);
+  const auto reported = start_of_file(f, R"("ports":{"grpc_tls":8503})");
+  CHECK(reported.find("invalid config key ports.grpc_tls (") != reported.npos);
 }
 
 // docs/contract/14, section 1.

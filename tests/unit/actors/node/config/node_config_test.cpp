@@ -644,42 +644,44 @@ TEST_CASE("all errors are reported at once, each with its position") {
   const auto b = in.write("b.hcl", "performance { raft_multiplier = 11 }\nservice { nome = \"web\" prot = 1 }\n"
                                    "retry_join = [\"two\",\n  \"provider=gce\"]\n");
   const auto c = in.write("c.json", "{\"server\": tru}");
-  const auto told = refused({"-config-dir", in.path(), "-config-file", in / "none.json", "-log-level", "loud"}).text;
-  CHECK(told == "11 errors occurred:"
-                "\n\t* failed to parse " +
-                    a + ": invalid config key bogus_key (" + a +
-                    ":2:3)"
-                    "\n\t* failed to parse " +
-                    a + ": 'ports.http' expected type 'int', got unconvertible type 'string' (" + a +
-                    ":2:29)"
-                    "\n\t* failed to parse " +
-                    c + ": invalid character '}' in literal true (expecting 'e') (" + c +
-                    ":1:15)"
-                    "\n\t* config: Open failed on " +
-                    in / "none.json" + ". open " + in / "none.json" +
-                    ": no such file or directory\n"
-                    "\t* retry_join: finding servers through a cloud provider is not supported; write their addresses "
-                    "or host names: provider=aws (" +
-                    a +
-                    ":4:25)\n"
-                    "\t* retry_join: finding servers through a cloud provider is not supported; write their addresses "
-                    "or host names: provider=gce (" +
-                    b +
-                    ":4:3)"
-                    "\n\t* performance.raft_multiplier cannot be 11. Must be between 1 and 10 (" +
-                    b +
-                    ":1:15)"
-                    "\n\t* session_ttl_min: invalid duration: \"abc\": time: invalid duration \"abc\" (" +
-                    a +
-                    ":3:3)"
-                    "\n\t* Invalid log level: loud. Valid log levels are: [TRACE DEBUG INFO WARN ERR] (-log-level)"
-                    "\n\t* service \"\": json: unknown field \"nome\" (" +
-                    b +
-                    ":2:1)"
-                    "\n\t* service \"\": json: unknown field \"prot\" (" +
-                    b +
-                    ":2:1)"
-                    "\n\n");
+  const auto reported =
+      refused({"-config-dir", in.path(), "-config-file", in / "none.json", "-log-level", "loud"}).text;
+  CHECK(reported ==
+        "11 errors occurred:"
+        "\n\t* failed to parse " +
+            a + ": invalid config key bogus_key (" + a +
+            ":2:3)"
+            "\n\t* failed to parse " +
+            a + ": 'ports.http' expected type 'int', got unconvertible type 'string' (" + a +
+            ":2:29)"
+            "\n\t* failed to parse " +
+            c + ": invalid character '}' in literal true (expecting 'e') (" + c +
+            ":1:15)"
+            "\n\t* config: Open failed on " +
+            in / "none.json" + ". open " + in / "none.json" +
+            ": no such file or directory\n"
+            "\t* retry_join: finding servers through a cloud provider is not supported; write their addresses "
+            "or host names: provider=aws (" +
+            a +
+            ":4:25)\n"
+            "\t* retry_join: finding servers through a cloud provider is not supported; write their addresses "
+            "or host names: provider=gce (" +
+            b +
+            ":4:3)"
+            "\n\t* performance.raft_multiplier cannot be 11. Must be between 1 and 10 (" +
+            b +
+            ":1:15)"
+            "\n\t* session_ttl_min: invalid duration: \"abc\": time: invalid duration \"abc\" (" +
+            a +
+            ":3:3)"
+            "\n\t* Invalid log level: loud. Valid log levels are: [TRACE DEBUG INFO WARN ERR] (-log-level)"
+            "\n\t* service \"\": json: unknown field \"nome\" (" +
+            b +
+            ":2:1)"
+            "\n\t* service \"\": json: unknown field \"prot\" (" +
+            b +
+            ":2:1)"
+            "\n\n");
 }
 
 TEST_CASE("contradictions are reported at the key to blame, and only if the whole configuration is known") {
@@ -723,7 +725,7 @@ TEST_CASE("an unknown key hides no other error; a value of a wrong type hides on
   scratch_folder in;
   const std::string text = "encrypt = \"abc\"\nverify_outgoing = true\ntls_min_version = \"tls99\"\n"
                            "tls_cipher_suites = \"RC4\"\n";
-  const auto told = [&](const std::string& more) {
+  const auto reported = [&](const std::string& more) {
     return refused({"-server", "-data-dir=/nonexistent/d", "-bind=127.0.0.1", "-config-file",
                     in.write("c.hcl", text + more)})
         .text;
@@ -747,7 +749,7 @@ TEST_CASE("an unknown key hides no other error; a value of a wrong type hides on
   };
   for (const auto& r : rows) {
     INFO(r.more);
-    const auto text = told(r.more);
+    const auto text = reported(r.more);
     INFO(text);
     CHECK(text.starts_with(r.begins));
     for (const auto& each : always)
@@ -889,15 +891,15 @@ TEST_CASE("the position is that of the source in force") {
   scratch_folder in;
   const auto first = in.write("1.json", "{\"session_ttl_min\":\"a\",\"retry_join\":[\"x\"],\"datacenter\":\"d d\"}");
   const auto second = in.write("2.hcl", "\n  session_ttl_min = \"b\"\n");
-  const auto told = refused({"-dev", "-config-file", first, "-config-file", second, "-retry-join", "provider=a",
-                             "-datacenter", "e e", "-hcl", "max_query_time = \"c\""})
-                        .text;
-  INFO(told);
-  CHECK(told.find("duration \"b\" (" + second + ":2:3)") != told.npos);
-  CHECK(told.find("provider=a (-retry-join)") != told.npos);
-  CHECK(told.find("datacenter cannot be \"e e\". Please use only [a-z0-9-_]. (-datacenter)") != told.npos);
-  CHECK(told.find("duration \"c\" (-hcl:1:1)") != told.npos);
-  CHECK(told.starts_with("4 errors occurred:"));
+  const auto reported = refused({"-dev", "-config-file", first, "-config-file", second, "-retry-join", "provider=a",
+                                 "-datacenter", "e e", "-hcl", "max_query_time = \"c\""})
+                            .text;
+  INFO(reported);
+  CHECK(reported.find("duration \"b\" (" + second + ":2:3)") != reported.npos);
+  CHECK(reported.find("provider=a (-retry-join)") != reported.npos);
+  CHECK(reported.find("datacenter cannot be \"e e\". Please use only [a-z0-9-_]. (-datacenter)") != reported.npos);
+  CHECK(reported.find("duration \"c\" (-hcl:1:1)") != reported.npos);
+  CHECK(reported.starts_with("4 errors occurred:"));
 }
 
 TEST_CASE("the audit log: decoded values") {
@@ -1001,15 +1003,16 @@ TEST_CASE("the audit log: all errors are reported at their position, whatever th
     rotate_bytes = -7
   }
 })");
-  const auto told = refused({"-server", "-data-dir=/nonexistent/d", "-bind", "127.0.0.1", "-config-file", hcl}).text;
-  INFO(told);
+  const auto reported =
+      refused({"-server", "-data-dir=/nonexistent/d", "-bind", "127.0.0.1", "-config-file", hcl}).text;
+  INFO(reported);
   const std::string where = "* audit.sink.My.File sink.";
-  CHECK(told.find(where + "type: cannot be \"socket\": it must be \"file\" (" + hcl + ":4:5)\n") != told.npos);
-  CHECK(told.find(where + "rotate_duration: invalid duration: \"abc\": time: invalid duration \"abc\" (" + hcl +
-                  ":6:7)\n") != told.npos);
-  CHECK(told.find(where + "rotate_bytes must be a whole number from 0 to 9223372036854775807 (" + hcl + ":7:5)") !=
-        told.npos);
-  CHECK(told.starts_with("3 errors occurred:"));
+  CHECK(reported.find(where + "type: cannot be \"socket\": it must be \"file\" (" + hcl + ":4:5)\n") != reported.npos);
+  CHECK(reported.find(where + "rotate_duration: invalid duration: \"abc\": time: invalid duration \"abc\" (" + hcl +
+                      ":6:7)\n") != reported.npos);
+  CHECK(reported.find(where + "rotate_bytes must be a whole number from 0 to 9223372036854775807 (" + hcl + ":7:5)") !=
+        reported.npos);
+  CHECK(reported.starts_with("3 errors occurred:"));
 }
 
 TEST_CASE("the audit log: a later file changes keys of the present sink") {

@@ -15,8 +15,8 @@ inline route_settings acl_settings() {
 inline const std::string some_id = "00000000-1111-2222-3333-444444444444";
 
 /// The router's own response, shortened to `status text`.
-inline std::string told(std::string_view method, std::string_view target, std::string_view body = {},
-                        header_list headers = {}) {
+inline std::string received(std::string_view method, std::string_view target, std::string_view body = {},
+                            header_list headers = {}) {
   const auto r = refusal_to(method, target, body, std::move(headers), acl_settings());
   return std::to_string(r.status) + " " + r.body;
 }

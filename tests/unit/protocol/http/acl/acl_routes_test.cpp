@@ -58,16 +58,16 @@ TEST_CASE("with ACLs off everything about them is 401, except wrong methods") {
 TEST_CASE("unsupported routes of ACLs are an unknown path") {
   for (const auto path : {"/v1/acl/list/", "/v1/acl/info/x", "/v1/acl/create", "/v1/acl/update", "/v1/acl/destroy/x",
                           "/v1/acl/clone/x", "/v1/acl/login", "/v1/acl/auth-methods", "/v1/acl/binding-rules"})
-    CHECK(told("GET", path) == "404 ");
+    CHECK(received("GET", path) == "404 ");
 }
 
 TEST_CASE("policies are read by id, by name, and all") {
   CHECK(acl_asked<state::acl_policy_read>("/v1/acl/policy/" + some_id).which == state::acl_link{some_id, ""});
   CHECK(acl_asked<state::acl_policy_read>("/v1/acl/policy/name/p1").which == state::acl_link{"", "p1"});
   acl_asked<state::acl_policy_list>("/v1/acl/policies");
-  CHECK(told("GET", "/v1/acl/policy/") == "400 Bad request: Missing policy ID");
-  CHECK(told("DELETE", "/v1/acl/policy/") == "400 Bad request: Missing policy ID");
-  CHECK(told("GET", "/v1/acl/policy/name/") == "400 Bad request: Missing policy Name");
+  CHECK(received("GET", "/v1/acl/policy/") == "400 Bad request: Missing policy ID");
+  CHECK(received("DELETE", "/v1/acl/policy/") == "400 Bad request: Missing policy ID");
+  CHECK(received("GET", "/v1/acl/policy/name/") == "400 Bad request: Missing policy Name");
 }
 
 // Without the permission to read them, a client does not even learn the format of an ID.
@@ -88,9 +88,9 @@ TEST_CASE("reads of ACLs wait and have the consistency modes") {
   CHECK(r.min_index == 7);
   CHECK(r.wait == std::chrono::seconds(3));
   CHECK(r.mode == consistency::stale);
-  CHECK(told("GET", "/v1/acl/policies?index=x") == "400 Invalid index");
-  CHECK(told("GET", "/v1/acl/policies?dc=far") == "500 No path to datacenter");
-  CHECK(told("GET", "/v1/acl/policies?ns=a").substr(0, 4) == "400 ");
+  CHECK(received("GET", "/v1/acl/policies?index=x") == "400 Invalid index");
+  CHECK(received("GET", "/v1/acl/policies?dc=far") == "500 No path to datacenter");
+  CHECK(received("GET", "/v1/acl/policies?ns=a").substr(0, 4) == "400 ");
 }
 
 TEST_CASE("a policy is made with a fresh id and changed under its own") {
@@ -116,20 +116,20 @@ TEST_CASE("a policy is made with a fresh id and changed under its own") {
 
 TEST_CASE("policies that are rejected before any request") {
   const auto id = quoted_body("{'ID':'" + some_id + "'}");
-  CHECK(told("PUT", "/v1/acl/policy", id) == "400 Bad request: Cannot specify the ID when creating a new policy");
-  CHECK(told("PUT", "/v1/acl/policy/" + fresh_uuid, id) ==
+  CHECK(received("PUT", "/v1/acl/policy", id) == "400 Bad request: Cannot specify the ID when creating a new policy");
+  CHECK(received("PUT", "/v1/acl/policy/" + fresh_uuid, id) ==
         "400 Bad request: Policy ID in URL and payload do not match");
-  CHECK(told("PUT", "/v1/acl/policy", "{") == "400 Bad request: Policy decoding failed: unexpected EOF");
-  CHECK(told("PUT", "/v1/acl/policy") == "400 Bad request: Policy decoding failed: EOF");
-  CHECK(told("PUT", "/v1/acl/policy", "{\"Foo\":1}") ==
+  CHECK(received("PUT", "/v1/acl/policy", "{") == "400 Bad request: Policy decoding failed: unexpected EOF");
+  CHECK(received("PUT", "/v1/acl/policy") == "400 Bad request: Policy decoding failed: EOF");
+  CHECK(received("PUT", "/v1/acl/policy", "{\"Foo\":1}") ==
         "400 Bad request: Policy decoding failed: json: unknown field \"Foo\"");
-  CHECK(told("PUT", "/v1/acl/policy", "{\"Namespace\":\"a\"}") ==
+  CHECK(received("PUT", "/v1/acl/policy", "{\"Namespace\":\"a\"}") ==
         "400 Bad request: Policy decoding failed: json: unknown field \"Namespace\" - Namespaces are a Consul "
         "Enterprise feature");
-  CHECK(told("PUT", "/v1/acl/policy", "{\"Name\":1}") ==
+  CHECK(received("PUT", "/v1/acl/policy", "{\"Name\":1}") ==
         "400 Bad request: Policy decoding failed: json: cannot unmarshal number into Go struct field ACLPolicy.Name of "
         "type string");
-  CHECK(told("PUT", "/v1/acl/policy?ns=a", "{}").substr(0, 4) == "400 ");
+  CHECK(received("PUT", "/v1/acl/policy?ns=a", "{}").substr(0, 4) == "400 ");
 }
 
 TEST_CASE("roles are made, changed, read and removed like policies") {
@@ -147,11 +147,11 @@ TEST_CASE("roles are made, changed, read and removed like policies") {
   CHECK(acl_asked<state::acl_role_read>("/v1/acl/role/" + some_id).which.id == some_id);
   CHECK(acl_asked<state::acl_role_read>("/v1/acl/role/name/r").which.name == "r");
   CHECK(acl_asked<state::acl_role_list>("/v1/acl/roles?policy=abc").policy == "abc");
-  CHECK(told("PUT", "/v1/acl/role", quoted_body("{'ID':'" + some_id + "'}")) ==
+  CHECK(received("PUT", "/v1/acl/role", quoted_body("{'ID':'" + some_id + "'}")) ==
         "400 Bad request: Role ID in URL and payload do not match");
-  CHECK(told("PUT", "/v1/acl/role", "[]").starts_with("400 Bad request: Role decoding failed: "));
-  CHECK(told("GET", "/v1/acl/role/") == "400 Bad request: Missing role ID");
-  CHECK(told("GET", "/v1/acl/role/name/") == "400 Bad request: Missing role Name");
+  CHECK(received("PUT", "/v1/acl/role", "[]").starts_with("400 Bad request: Role decoding failed: "));
+  CHECK(received("GET", "/v1/acl/role/") == "400 Bad request: Missing role ID");
+  CHECK(received("GET", "/v1/acl/role/name/") == "400 Bad request: Missing role Name");
 }
 
 TEST_CASE("tokens are read one by one, as one's own, and in lists") {
@@ -159,10 +159,10 @@ TEST_CASE("tokens are read one by one, as one's own, and in lists") {
   CHECK(acl_asked<state::acl_token_list>("/v1/acl/tokens?policy=a&role=").policy == "a");
   CHECK(acl_asked<state::acl_token_list>("/v1/acl/tokens?role=b").role == "b");
   for (const auto* two : {"policy=a&role=b", "role=b&authmethod=c"})
-    CHECK(told("GET", std::string("/v1/acl/tokens?") + two) ==
+    CHECK(received("GET", std::string("/v1/acl/tokens?") + two) ==
           "500 can only filter by one of policy, role, or methodName at a time");
   acl_asked<state::acl_token_self>("/v1/acl/token/self?token=x");
-  CHECK(told("GET", "/v1/acl/token/") == "400 Bad request: Missing token ID");
+  CHECK(received("GET", "/v1/acl/token/") == "400 Bad request: Missing token ID");
 }
 
 // Recorded from Consul 1.8.7: it checks neither a datacenter nor a namespace there.
@@ -171,10 +171,10 @@ TEST_CASE("the token list from before Consul 1.4 waits and has the consistency m
   CHECK(std::holds_alternative<state::acl_legacy_list>(r.query));
   CHECK(r.min_index == 7);
   CHECK(r.mode == consistency::stale);
-  CHECK(told("GET", "/v1/acl/list?index=x") == "400 Invalid index");
-  CHECK(told("GET", "/v1/acl/list?stale&consistent") ==
+  CHECK(received("GET", "/v1/acl/list?index=x") == "400 Invalid index");
+  CHECK(received("GET", "/v1/acl/list?stale&consistent") ==
         "400 Cannot specify ?stale with ?consistent, conflicting semantics.");
-  CHECK(told("PUT", "/v1/acl/list") == "405 method PUT not allowed");
+  CHECK(received("PUT", "/v1/acl/list") == "405 method PUT not allowed");
 }
 
 TEST_CASE("a token is created with the client's values, and fresh ids for the rest") {
@@ -206,19 +206,19 @@ TEST_CASE("a token is created with the client's values, and fresh ids for the re
 
 TEST_CASE("tokens that are rejected before any request") {
   for (const auto& secret : {std::string("a\\r\\nX: b"), std::string("a b"), std::string(256, 'x')})
-    CHECK(told("PUT", "/v1/acl/token", "{\"SecretID\":\"" + secret + "\"}") ==
+    CHECK(received("PUT", "/v1/acl/token", "{\"SecretID\":\"" + secret + "\"}") ==
           "500 Invalid Token: SecretID is not a valid UUID");
-  CHECK(told("PUT", "/v1/acl/token", "{") == "400 Bad request: Token decoding failed: unexpected EOF");
-  CHECK(
-      told("PUT", "/v1/acl/token", "{\"Policies\":{}}").starts_with("400 Bad request: Token decoding failed: json: "));
-  CHECK(told("PUT", "/v1/acl/token", "{\"Policies\":[{\"X\":1}]}") ==
+  CHECK(received("PUT", "/v1/acl/token", "{") == "400 Bad request: Token decoding failed: unexpected EOF");
+  CHECK(received("PUT", "/v1/acl/token", "{\"Policies\":{}}")
+            .starts_with("400 Bad request: Token decoding failed: json: "));
+  CHECK(received("PUT", "/v1/acl/token", "{\"Policies\":[{\"X\":1}]}") ==
         "400 Bad request: Token decoding failed: json: unknown field \"X\"");
-  CHECK(told("PUT", "/v1/acl/token", "{\"Rules\":\"key\"}") == "500 Rules cannot be specified for this token");
-  CHECK(told("PUT", "/v1/acl/token", "{\"AuthMethod\":\"k8s\"}") ==
+  CHECK(received("PUT", "/v1/acl/token", "{\"Rules\":\"key\"}") == "500 Rules cannot be specified for this token");
+  CHECK(received("PUT", "/v1/acl/token", "{\"AuthMethod\":\"k8s\"}") ==
         "500 AuthMethod field is disallowed outside of Login");
-  CHECK(told("PUT", "/v1/acl/token/" + some_id, "{\"AccessorID\":\"" + fresh_uuid + "\"}") ==
+  CHECK(received("PUT", "/v1/acl/token/" + some_id, "{\"AccessorID\":\"" + fresh_uuid + "\"}") ==
         "400 Bad request: Token Accessor ID in URL and payload do not match");
-  CHECK(told("DELETE", "/v1/acl/token/x") == "500 Accessor ID is missing or an invalid UUID");
+  CHECK(received("DELETE", "/v1/acl/token/x") == "500 Accessor ID is missing or an invalid UUID");
 }
 
 TEST_CASE("a token lives between a minute and a day, from now on") {
@@ -236,7 +236,7 @@ TEST_CASE("a token lives between a minute and a day, from now on") {
     CHECK(made.lives_ns == t.minutes * minute_ns);
     CHECK(made.token.expiration_time_ns == (t.minutes == 0 ? 0 : request_time_ns + t.minutes * minute_ns));
   }
-  const auto refused_for = [](const char* body) { return told("PUT", "/v1/acl/token", quoted_body(body)); };
+  const auto refused_for = [](const char* body) { return received("PUT", "/v1/acl/token", quoted_body(body)); };
   CHECK(refused_for("{'ExpirationTTL':'10s'}") ==
         "500 ExpirationTime cannot be less than 1m0s in the future (was 10s)");
   CHECK(refused_for("{'ExpirationTTL':'48h'}") ==
@@ -278,7 +278,7 @@ TEST_CASE("a clone may have a description of its own") {
   CHECK(clone.description == "copy");
   CHECK(clone.time_ns == request_time_ns);
   CHECK_FALSE(acl_written<state::acl_token_clone>("PUT", path, "{}").description);
-  CHECK(told("PUT", path) == "400 Bad request: Token decoding failed: EOF");
+  CHECK(received("PUT", path) == "400 Bad request: Token decoding failed: EOF");
 }
 
 TEST_CASE("the first token gets two different ids") {
@@ -314,7 +314,7 @@ TEST_CASE("rules are translated only for tokens that may read ACLs") {
   const auto of_token = ask("GET", "/v1/acl/rules/translate/" + some_id + "?index=3", {}, {}, acl_settings());
   CHECK(of_token.options.rules_of_token);
   CHECK(std::get<read_request>(of_token.action).min_index == 0);
-  CHECK(told("GET", "/v1/acl/rules/translate/") == "400 Bad request: Missing token ID");
+  CHECK(received("GET", "/v1/acl/rules/translate/") == "400 Bad request: Missing token ID");
 }
 
 TEST_CASE("questions about permissions") {
@@ -331,7 +331,7 @@ TEST_CASE("questions about permissions") {
                                            {needed::of::key, acl::permission::write, "b", true}});
   CHECK(ask("POST", path, "[{\"Resource\":\"acl\",\"Access\":\"read\"}]", {}, acl_settings()).needs ==
         access::by_state);
-  const auto refused_for = [&](const std::string& body) { return told("POST", path, quoted_body(body)); };
+  const auto refused_for = [&](const std::string& body) { return received("POST", path, quoted_body(body)); };
   CHECK(refused_for("[]") == "200 []");
   CHECK(refused_for("null") == "200 []");
   CHECK(refused_for("") == "400 Bad request: Failed to decode request body: EOF");
@@ -373,11 +373,13 @@ TEST_CASE("an agent's own tokens are changed by their names, old and new") {
     CHECK(local.token.kind == agent_token_kind::unknown);
     CHECK(local.text == name);
   }
-  CHECK(told("PUT", "/v1/agent/token/agent") == "400 Request decode failed: EOF");
+  CHECK(received("PUT", "/v1/agent/token/agent") == "400 Request decode failed: EOF");
   // It would be written into a header of each request of this agent.
   for (const std::string secret : {"a\\r\\nX: b", "a b", "\\u0000", "\\u007f", "\\u00e4"})
-    CHECK(told("PUT", "/v1/agent/token/agent", "{\"Token\":\"" + secret + "\"}") == "400 Invalid Token");
-  CHECK(told("PUT", "/v1/agent/token/agent", "{\"Token\":\"" + std::string(256, 'x') + "\"}") == "400 Invalid Token");
-  CHECK(told("PUT", "/v1/agent/token/agent", "{\"Token\":1}").starts_with("400 Request decode failed: json: "));
-  CHECK(told("PUT", "/v1/agent/token/agent", "{\"X\":1}") == "400 Request decode failed: json: unknown field \"X\"");
+    CHECK(received("PUT", "/v1/agent/token/agent", "{\"Token\":\"" + secret + "\"}") == "400 Invalid Token");
+  CHECK(received("PUT", "/v1/agent/token/agent", "{\"Token\":\"" + std::string(256, 'x') + "\"}") ==
+        "400 Invalid Token");
+  CHECK(received("PUT", "/v1/agent/token/agent", "{\"Token\":1}").starts_with("400 Request decode failed: json: "));
+  CHECK(received("PUT", "/v1/agent/token/agent", "{\"X\":1}") ==
+        "400 Request decode failed: json: unknown field \"X\"");
 }

@@ -94,25 +94,25 @@ TEST_CASE("a cursor may name its history", "[changes]") {
 }
 
 TEST_CASE("errors in a request for changes are reported", "[changes]") {
-  const auto told = [](std::string_view target) {
+  const auto received = [](std::string_view target) {
     const auto p = ask("GET", target);
     const auto* r = std::get_if<response>(&p.action);
     return r == nullptr ? std::string("nothing") : std::to_string(r->status) + ' ' + r->body;
   };
-  CHECK(told("/v1/kv/a?changes") == "400 Invalid changes: only together with \"recurse\"");
-  CHECK(told("/v1/kv/a?recurse&changes&raw") == "400 Invalid changes: not together with \"raw\"");
-  CHECK(told("/v1/kv/a?recurse&changes&index=x") == "400 Invalid index");
-  CHECK(told("/v1/kv/a?recurse&changes&index=1.") == "400 Invalid index");
-  CHECK(told("/v1/kv/a?recurse&changes&index=1.-2") == "400 Invalid index");
-  CHECK(told("/v1/kv/a?recurse&changes&wait=x") == "400 Invalid wait time");
-  CHECK(told("/v1/kv/a?recurse&changes&event=put") == "400 Invalid event: only \"set\", \"delete\" or \"expired\"");
+  CHECK(received("/v1/kv/a?changes") == "400 Invalid changes: only together with \"recurse\"");
+  CHECK(received("/v1/kv/a?recurse&changes&raw") == "400 Invalid changes: not together with \"raw\"");
+  CHECK(received("/v1/kv/a?recurse&changes&index=x") == "400 Invalid index");
+  CHECK(received("/v1/kv/a?recurse&changes&index=1.") == "400 Invalid index");
+  CHECK(received("/v1/kv/a?recurse&changes&index=1.-2") == "400 Invalid index");
+  CHECK(received("/v1/kv/a?recurse&changes&wait=x") == "400 Invalid wait time");
+  CHECK(received("/v1/kv/a?recurse&changes&event=put") == "400 Invalid event: only \"set\", \"delete\" or \"expired\"");
   std::string many = "/v1/kv/?recurse&changes";
   for (int i = 0; i < 65; ++i)
     many += "&prefix=" + std::to_string(i);
-  CHECK(told(many) == "400 Invalid prefix: more than 64");
-  CHECK(told("/v1/kv/a?at=x") == "400 Invalid at: no index");
-  CHECK(told("/v1/kv/a?at=1&history") == "400 Invalid at: not together with \"history\"");
-  CHECK(told("/v1/kv/?at=1") == "400 Missing key name");
+  CHECK(received(many) == "400 Invalid prefix: more than 64");
+  CHECK(received("/v1/kv/a?at=x") == "400 Invalid at: no index");
+  CHECK(received("/v1/kv/a?at=1&history") == "400 Invalid at: not together with \"history\"");
+  CHECK(received("/v1/kv/?at=1") == "400 Missing key name");
 }
 
 TEST_CASE("a key as it was, and its changes", "[changes]") {

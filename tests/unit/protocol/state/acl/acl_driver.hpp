@@ -95,7 +95,7 @@ public:
         return std::get<acl_token_ptr>(row.row)->accessor;
     return {};
   }
-  bool told_access_changed() const {
+  bool access_change_sent() const {
     return std::any_of(changed.begin(), changed.end(),
                        [](const effect& e) { return std::holds_alternative<access_changed>(e); });
   }

@@ -48,7 +48,7 @@ TEST_CASE(
   d.apply(acl_initialize{"anonymous", uuid(3), 9});
   d.apply(acl_initialize{"", uuid(3), 9});
   CHECK(d.m.digest() == digest);
-  CHECK_FALSE(d.told_access_changed());
+  CHECK_FALSE(d.access_change_sent());
   d.apply(acl_initialize{"another", uuid(3), 9});
   CHECK(d.token_count() == 3);
 }
@@ -115,7 +115,7 @@ TEST_CASE("policies: names, rules, replacement") {
   const auto made = policy_in(d.set_policy("p1", R"(key "a" { policy = "read" })"));
   CHECK(made.create_index == d.index());
   CHECK(policies_index(d) == d.index().value);
-  CHECK(d.told_access_changed());
+  CHECK(d.access_change_sent());
   CHECK(d.refused(d.set_policy("", "")) == "Invalid Policy: no Name is set");
   const auto bad_name = "Invalid Policy: invalid Name. Only alphanumeric characters, '-' and '_' are allowed";
   CHECK(d.refused(d.set_policy("a b", "")) == bad_name);
@@ -392,11 +392,11 @@ TEST_CASE("an expired token is removed with the next entry, of whatever kind") {
   d.pass(999);
   d.set("k");
   CHECK(d.token_count() == 4);
-  CHECK_FALSE(d.told_access_changed());
+  CHECK_FALSE(d.access_change_sent());
   d.pass(1);
   d.set("k2");
   CHECK(d.token_count() == 3);
-  CHECK(d.told_access_changed());
+  CHECK(d.access_change_sent());
   CHECK(tokens_index(d) == d.index().value);
   d.pass(1000);
   // Between entries it is not shown to other tokens either.
@@ -405,6 +405,6 @@ TEST_CASE("an expired token is removed with the next entry, of whatever kind") {
   d.changed.clear();
   d.m.skip(d.index().next(), d.now, d.changed);
   CHECK(d.token_count() == 2);
-  CHECK(d.told_access_changed());
+  CHECK(d.access_change_sent());
   CHECK(d.m.digest() == d.m.recompute_digest());
 }

@@ -134,7 +134,7 @@ TEST_CASE("a deleted token is unknown at once, and a changed policy counts with 
   acl_policy_set changed{policy, false};
   changed.policy.rules = R"(key "k" { policy = "read" })";
   CHECK(d.refused(d.apply(changed)).empty());
-  CHECK(d.told_access_changed());
+  CHECK(d.access_change_sent());
   CHECK(d.denied(made.token.secret, put("k")) == denied);
   CHECK(d.refused_read(made.token.secret, kv_get{"k"}).empty());
   d.apply(acl_role_delete{role.id});
@@ -378,7 +378,7 @@ TEST_CASE("a transaction does not reveal whether a row exists to a token without
   d.apply(r);
   const auto secret =
       d.token(R"(key "r" { policy = "read" } node "n" { policy = "read" } service "web" { policy = "read" })");
-  const auto told = [&](const std::string& who, txn_op each) {
+  const auto received = [&](const std::string& who, txn_op each) {
     const auto a = d.read<txn_reply>(who, txn_read{{{op(kv_verb::get, "r"), std::move(each), op(kv_verb::get, "r")}}});
     return std::pair(a.results.size(), errors_of(reply{a}));
   };
@@ -403,15 +403,15 @@ TEST_CASE("a transaction does not reveal whether a row exists to a token without
     return o;
   };
   const std::pair<std::size_t, texts> nothing{2, {}};
-  CHECK(told(secret, op(kv_verb::get, "there")) == nothing);
-  CHECK(told(secret, op(kv_verb::get, "absent")) == nothing);
-  CHECK(told(secret, node("absent")) == nothing);
-  CHECK(told(secret, service("there", "")) == nothing);
-  CHECK(told(secret, service("absent", "")) == nothing);
-  CHECK(told(secret, service("there", "web")) == nothing);
-  CHECK(told(secret, service("absent", "web")) == nothing);
-  CHECK(told(secret, check("there")) == nothing);
-  CHECK(told(secret, check("absent")) == nothing);
+  CHECK(received(secret, op(kv_verb::get, "there")) == nothing);
+  CHECK(received(secret, op(kv_verb::get, "absent")) == nothing);
+  CHECK(received(secret, node("absent")) == nothing);
+  CHECK(received(secret, service("there", "")) == nothing);
+  CHECK(received(secret, service("absent", "")) == nothing);
+  CHECK(received(secret, service("there", "web")) == nothing);
+  CHECK(received(secret, service("absent", "web")) == nothing);
+  CHECK(received(secret, check("there")) == nothing);
+  CHECK(received(secret, check("absent")) == nothing);
   // Other errors keep their position.
   const auto mixed = d.read<txn_reply>(secret, txn_read{{{op(kv_verb::get, "absent"), op(kv_verb::get, "there"),
                                                           op(kv_verb::check_not_exists, "x"), op(kv_verb::get, "r")}}});
@@ -423,12 +423,12 @@ TEST_CASE("a transaction does not reveal whether a row exists to a token without
   // A token that may see it gets it.
   const auto all = d.token(
       R"(key_prefix "" { policy = "read" } node_prefix "" { policy = "read" } service_prefix "" { policy = "read" })");
-  CHECK(told(all, op(kv_verb::get, "there")).first == 3);
-  CHECK(told(all, op(kv_verb::get, "absent")).second.size() == 1);
-  CHECK(told(all, node("absent")).second.size() == 1);
-  CHECK(told(all, service("absent", "")).second.size() == 1);
-  CHECK(told(all, check("there")).first == 3);
-  CHECK(told(all, check("absent")).second.size() == 1);
+  CHECK(received(all, op(kv_verb::get, "there")).first == 3);
+  CHECK(received(all, op(kv_verb::get, "absent")).second.size() == 1);
+  CHECK(received(all, node("absent")).second.size() == 1);
+  CHECK(received(all, service("absent", "")).second.size() == 1);
+  CHECK(received(all, check("there")).first == 3);
+  CHECK(received(all, check("absent")).second.size() == 1);
 }
 
 TEST_CASE("a listing in a transaction that reads needs list, if the configuration requires it", "[B21]") {
@@ -792,11 +792,11 @@ TEST_CASE("the permissions of a token are sent to the server that decides elsewh
       {of::key, permission::list, "k/x"},
       {of::key, permission::deny, "k"},
   }};
-  const auto told = d.read<permissions>(secret, asked);
-  CHECK(told.allowed == std::vector<bool>{true, false, true, false, true, false, true, false, false, true, true, false,
-                                          true, true, false, false, false});
-  REQUIRE(told.may);
-  CHECK(told.may->event_write("e"));
+  const auto received = d.read<permissions>(secret, asked);
+  CHECK(received.allowed == std::vector<bool>{true, false, true, false, true, false, true, false, false, true, true,
+                                              false, true, true, false, false, false});
+  REQUIRE(received.may);
+  CHECK(received.may->event_write("e"));
   const auto own = std::get<permissions>(d.m.evaluate(asked).data);
   CHECK(std::all_of(own.allowed.begin(), own.allowed.end(), [](bool yes) { return yes; }));
   CHECK_FALSE(own.may);

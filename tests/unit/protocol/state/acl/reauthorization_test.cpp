@@ -257,27 +257,27 @@ TEST_CASE("rows that name their requester need level 8", "[B15][B23]") {
 TEST_CASE("a command that changes nothing is answered like an entry", "[B16]") {
   later_driver d;
   const auto live = d.open(1);
-  const auto told = [&](command c, const std::string& secret = {}) {
+  const auto received = [&](command c, const std::string& secret = {}) {
     if (!secret.empty())
       c.by = d.by(secret);
     const auto early = d.m.refuses(c, d.now);
     return early ? claims_driver::said(*early) : "proposed";
   };
-  CHECK(told(session_destroy{{uuid(99)}, ""}) == "true");
-  CHECK(told(session_destroy{{uuid(99)}, ""}, "anonymous") == "true"); // as in Consul
-  CHECK(told(session_destroy{{live}, ""}) == "proposed");
-  CHECK(told(session_destroy{{uuid(99), live}, ""}) == "proposed");
-  CHECK(told(session_destroy{{"no id"}, ""}) == "proposed"); // refuse_early() has the text
+  CHECK(received(session_destroy{{uuid(99)}, ""}) == "true");
+  CHECK(received(session_destroy{{uuid(99)}, ""}, "anonymous") == "true"); // as in Consul
+  CHECK(received(session_destroy{{live}, ""}) == "proposed");
+  CHECK(received(session_destroy{{uuid(99), live}, ""}) == "proposed");
+  CHECK(received(session_destroy{{"no id"}, ""}) == "proposed"); // refuse_early() has the text
   const auto writer = d.token(R"(key "k" { policy = "write" })");
-  CHECK(told(outcome_seal{"key", {}}, writer) == "proposed");
+  CHECK(received(outcome_seal{"key", {}}, writer) == "proposed");
   for (const auto& nobody : {std::string("anonymous"), d.token("")}) {
-    CHECK(told(outcome_seal{"key", {}}, nobody) == "Permission denied");
+    CHECK(received(outcome_seal{"key", {}}, nobody) == "Permission denied");
     command unknown = session_destroy{{uuid(99)}, ""};
     unknown.once = once_mark{"key", {}, d.now};
-    CHECK(told(unknown, nobody) == "Permission denied");
+    CHECK(received(unknown, nobody) == "Permission denied");
   }
   d.allowed_by_default = true;
-  CHECK(told(outcome_seal{"key", {}}, "anonymous") == "proposed");
+  CHECK(received(outcome_seal{"key", {}}, "anonymous") == "proposed");
 }
 
 TEST_CASE("acl/bootstrap that was done is refused before the log, with the text of an entry", "[B16]") {
@@ -318,16 +318,16 @@ std::vector<std::string> errors_of(const std::optional<reply>& r) {
 
 TEST_CASE("a listing in a transaction that writes needs list, if the configuration requires it", "[B21]") {
   later_driver d;
-  const auto told = [&](const std::string& rules, bool lists_need_permission) {
+  const auto received = [&](const std::string& rules, bool lists_need_permission) {
     command c = txn{{op_on(kv_verb::set, "a/1"), op_on(kv_verb::get_tree, "a/")}};
     c.by = d.by(d.token(rules));
     c.lists_need_permission = lists_need_permission;
     return errors_of(d.m.refuses(c, d.now));
   };
   const auto exact = R"(key "a/1" { policy = "write" } key_prefix "a/" { policy = "read" })";
-  CHECK(told(exact, true) == std::vector<std::string>{"1 Permission denied"});
-  CHECK(told(exact, false).empty());
-  CHECK(told(R"(key_prefix "a/" { policy = "write" })", true).empty());
+  CHECK(received(exact, true) == std::vector<std::string>{"1 Permission denied"});
+  CHECK(received(exact, false).empty());
+  CHECK(received(R"(key_prefix "a/" { policy = "write" })", true).empty());
 }
 
 // B23: a stored response is shown only to a token that exists.

@@ -23,7 +23,7 @@ change_rows snapshot(const machine& m, std::vector<std::string> prefixes = {""})
 }
 
 /// Each as `INDEX.n kind key`, the index counted from `base`.
-std::vector<std::string> told(const change_rows& rows, log_index base) {
+std::vector<std::string> received(const change_rows& rows, log_index base) {
   std::vector<std::string> out;
   for (const auto& c : rows.list)
     out.push_back(std::to_string(c.index.value - base.value) + '.' + std::to_string(c.effect) + ' ' +
@@ -46,15 +46,15 @@ TEST_CASE("each key that an entry changes is one effect of it, in the order of i
   d.apply(t);
   d.remove_tree("t/");
   const auto all = read(d.m, change_place{base});
-  CHECK(told(all, base) == texts{"1.0 set t/a", "3.0 set t/b", "4.0 set t/c", "4.1 delete t/a", "4.2 set t/a",
-                                 "5.0 delete t/a", "5.1 delete t/b", "5.2 delete t/c"});
+  CHECK(received(all, base) == texts{"1.0 set t/a", "3.0 set t/b", "4.0 set t/c", "4.1 delete t/a", "4.2 set t/a",
+                                     "5.0 delete t/a", "5.1 delete t/b", "5.2 delete t/c"});
   CHECK(all.reached == change_place{d.index()});
   CHECK(all.list[0].previous.is_zero());
   CHECK(all.list[3].previous == all.list[0].index);
   CHECK(all.list[4].previous.is_zero());
   CHECK(*all.list[4].row->value == "3");
   // A client that was cut off inside the entry gets the rest of it, and only of that.
-  CHECK(told(read(d.m, {d.index(), 1}), base) == texts{"5.2 delete t/c"});
+  CHECK(received(read(d.m, {d.index(), 1}), base) == texts{"5.2 delete t/c"});
   CHECK(read(d.m, {d.index(), 2}).list.empty());
 }
 
@@ -80,7 +80,7 @@ TEST_CASE("keys deleted with a session are expired, and released locks are set w
   d.close(releasing);
   d.remove("b");
   const auto rows = read(d.m, change_place{base});
-  CHECK(told(rows, base) == texts{"1.0 expired a", "2.0 set b", "3.0 delete b"});
+  CHECK(received(rows, base) == texts{"1.0 expired a", "2.0 set b", "3.0 delete b"});
   CHECK(rows.list[1].row->session.empty());
 }
 
@@ -91,10 +91,10 @@ TEST_CASE("prefixes and kinds choose, and never renumber") {
   d.set("b/1");
   d.set("c/1");
   d.remove_tree("");
-  CHECK(told(read(d.m, change_place{base}, {"b/", "c"}), base) ==
+  CHECK(received(read(d.m, change_place{base}, {"b/", "c"}), base) ==
         texts{"2.0 set b/1", "3.0 set c/1", "4.1 delete b/1", "4.2 delete c/1"});
   const auto removed = static_cast<std::uint8_t>(1U << static_cast<unsigned>(change_kind::removed));
-  CHECK(told(read(d.m, change_place{base}, {""}, removed), base) ==
+  CHECK(received(read(d.m, change_place{base}, {""}, removed), base) ==
         texts{"4.0 delete a/1", "4.1 delete b/1", "4.2 delete c/1"});
 }
 
@@ -196,7 +196,7 @@ TEST_CASE("a key is shown as it was, as far as its changes are retained") {
   CHECK(value_at(d.index()) == "3");
   CHECK(value_at(d.index().next()) == "?");
   const auto past = std::get<change_rows>(d.m.evaluate(kv_history{"a"}).data);
-  CHECK(told(past, nothing) == texts{"5.0 set a", "4.0 delete a", "3.0 set a", "1.0 set a"});
+  CHECK(received(past, nothing) == texts{"5.0 set a", "4.0 delete a", "3.0 set a", "1.0 set a"});
 
   d.m.keep_changes(1024);
   REQUIRE(d.m.changes_counted().floor >= one);

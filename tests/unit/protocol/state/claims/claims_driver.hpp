@@ -106,7 +106,7 @@ public:
         ids.push_back(g->of.name + ":" + g->id);
     return ids;
   }
-  std::size_t told_ends() const {
+  std::size_t sent_ends() const {
     return static_cast<std::size_t>(std::count_if(
         changed.begin(), changed.end(), [](const effect& e) { return std::holds_alternative<claim_ended>(e); }));
   }

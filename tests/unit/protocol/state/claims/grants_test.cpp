@@ -159,7 +159,7 @@ TEST_CASE("deadlines") {
   CHECK(d.waiters("x") == texts{"c"});
   CHECK(d.holders("x") == texts{"a"});
   CHECK(d.ended("x", "b") == "deadline");
-  CHECK(d.told_ends() == 1);
+  CHECK(d.sent_ends() == 1);
   d.pass(200);
   d.m.skip(d.index().next(), d.now, d.changed); // any entry will do
   CHECK(d.waiters("x").empty());

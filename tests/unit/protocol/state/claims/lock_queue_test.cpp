@@ -95,7 +95,7 @@ TEST_CASE("a wait whose client disconnected is withdrawn, and the next one gets 
   CHECK(d.waiters("k", claim_space::keys) == texts{c});
   CHECK(d.ended("k", b, claim_space::keys) == "withdrawn");
   CHECK(d.standing("k", b, claim_space::keys).ended->cause == client_disconnected);
-  CHECK(d.told_ends() == 1);
+  CHECK(d.sent_ends() == 1);
   d.release("k", a);
   CHECK(d.get("k")->session == c);
   CHECK(d.queues("k", b) == "waiting 1"); // later it may queue again, and is the last
@@ -133,7 +133,7 @@ TEST_CASE("a withdrawal changes nothing of a held, ended or unknown claim") {
   d.apply(withdrawal("none", a, held_at));
   d.apply(withdrawal("k", uuid(99), asked_at));
   CHECK(d.get("k")->session == b);
-  CHECK(d.told_ends() == 0);
+  CHECK(d.sent_ends() == 0);
   CHECK(claims_driver::said(d.apply(waits_withdraw{std::vector<wait_ref>(withdrawn_at_once_max + 1)})) ==
         "parameter waits");
   CHECK(d.sound());

@@ -62,12 +62,12 @@ void take_apart(seeded_random& random, Map& m, plain& p, const std::string& pref
   const bool comes_back = random.below(2) == 0;
   for (auto n = random.below(6); n > 0; --n) {
     const auto key = any_key();
-    std::size_t told = 0;
+    std::size_t received = 0;
     rows.extract(key, [&](const auto& slot) {
-      ++told;
+      ++received;
       CHECK(slot.value.value == removed.at(key));
     });
-    CHECK(told == removed.erase(key));
+    CHECK(received == removed.erase(key));
     if (!comes_back && rows.size() > 0 && random.below(2) == 0) {
       CHECK(rows.last().key() == removed.rbegin()->first);
       removed.erase(std::prev(removed.end()));
