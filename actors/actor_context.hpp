@@ -26,8 +26,8 @@ monotonic_time now_of(Actor& self, const node_actors& w) {
 
 /// Sends the response to the gateway that made the request with that id.
 template <class Actor, class Answer>
-void answer_gateway(Actor& self, const node_actors& w, request_id asked, Answer&& answer) {
-  if (const auto g = gateway_of(asked); g < w.gateways.size())
+void answer_gateway(Actor& self, const node_actors& w, request_id requested, Answer&& answer) {
+  if (const auto g = gateway_of(requested); g < w.gateways.size())
     self.send(w.gateways[g], std::forward<Answer>(answer));
 }
 

@@ -111,7 +111,7 @@ struct read_result {
 
 /// http_gateway -> first gateway of its server: a request waits, or may wait, for a key's lock.
 struct wait_changed {
-  /// asked_at zero: the request was sent to the log.
+  /// requested_at zero: the request was sent to the log.
   state::wait_ref wait;
   bool disconnected = false; ///< its client closed the connection; false: the request begins
   monotonic_time until{};    ///< disconnected: the wait ends then in any case
@@ -405,7 +405,7 @@ struct renew_request {
 };
 /// session_reaper -> raft_peer
 struct renew_answer {
-  renew_request asked;
+  renew_request requested;
   bool known = false;                                     ///< false: not the leader, or not confirmed; retry
   state::session_ptr session;                             ///< null: there is no such session
   std::vector<std::optional<std::uint64_t>> of_list = {}; ///< as in renew_result

@@ -135,8 +135,8 @@ int main(int argc, char** argv) {
                             chunk("id: 1\nevent: progress\ndata: {\"Index\":1}\n\n"));
           continue;
         }
-        const auto asked = path.find("index=");
-        if (asked != std::string::npos && std::strtoull(path.c_str() + asked + 6, nullptr, 10) >= key.index)
+        const auto requested = path.find("index=");
+        if (requested != std::string::npos && std::strtoull(path.c_str() + requested + 6, nullptr, 10) >= key.index)
           parked.push_back(fd);
         else
           write_all(fd, key.answer);

@@ -754,8 +754,8 @@ private:
       r.faults["credentials wrong"] = credentials_->mistakes();
     if (unauthenticated_peer_ && unauthenticated_peer_->attempts() > 0)
       r.faults["uninvited"] = unauthenticated_peer_->attempts();
-    if (version_skew_.asked() > 0)
-      r.faults["newer-command"] = version_skew_.asked();
+    if (version_skew_.requested() > 0)
+      r.faults["newer-command"] = version_skew_.requested();
     r.longest_write_gap = std::chrono::duration_cast<milliseconds>(clients_.longest_write_gap());
     for (const auto& o : clients_.history()) {
       ++r.operations;

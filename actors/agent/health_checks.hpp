@@ -213,7 +213,7 @@ private:
   struct leaving {
     std::function<void(status)> then;
     forward::departure how;
-    request_id asked; ///< zero: not requested yet
+    request_id requested; ///< zero: not requested yet
   };
   std::optional<leaving> leaving_;
   wake_ups wake_ups_{wake_ups::begun::by_others};

@@ -40,10 +40,11 @@ void health_checks::go_on_leaving() {
           [](const forward::departure::wait&) {},
           [this](const forward::departure::hand_over& h) { send(node_actors_->raft_peer, hand_over_leadership{h.to}); },
           [this](const forward::departure::ask_leader&) {
-            leaving_->asked = ids_.next();
+            leaving_->requested = ids_.next();
             const forward::let_leave ask{settings_.agent.registry.node.id};
-            send(node_actors_->raft_peer, propose_write{leaving_->asked, make_payload(wire::encode_operator_call(ask)),
-                                                        wire::call_kind::remove_member});
+            send(node_actors_->raft_peer,
+                 propose_write{leaving_->requested, make_payload(wire::encode_operator_call(ask)),
+                               wire::call_kind::remove_member});
           },
           [this](const forward::departure::over& o) {
             left_ = o.how.ok();
@@ -56,7 +57,7 @@ void health_checks::go_on_leaving() {
 }
 
 bool health_checks::on_leave_answered(const write_result& r) {
-  if (!leaving_ || leaving_->asked.is_zero() || r.id != leaving_->asked)
+  if (!leaving_ || leaving_->requested.is_zero() || r.id != leaving_->requested)
     return false;
   leaving_->how.answered(outcome_of(r));
   go_on_leaving();

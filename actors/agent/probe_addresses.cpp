@@ -64,7 +64,7 @@ void probe_addresses::find(const std::string& host, const std::string& port, fou
   *question = [&loop = loop_, given, number = *number,
                self = std::weak_ptr(question)](const name_lookups::addresses& list) {
     boost::asio::post(loop, [given, self, list = asio_endpoints(list, number)] {
-      if (const auto still_asked = self.lock())
+      if (const auto still_requested = self.lock())
         (*given)(list);
     });
   };

@@ -38,8 +38,8 @@ void token_owners::ask(const state::auth_context& by, monotonic_time now, owner_
   if (const auto it = known_.find(hash);
       it != known_.end() && is_secret(it->second.secret, by.secret) && now - it->second.since < known_for)
     return then(it->second.owner);
-  if (const auto it = asked_by_secret_.find(hash); it != asked_by_secret_.end())
-    if (auto& same = asked_.at(it->second); is_secret(same.secret, by.secret)) {
+  if (const auto it = requested_by_secret_.find(hash); it != requested_by_secret_.end())
+    if (auto& same = requested_.at(it->second); is_secret(same.secret, by.secret)) {
       same.waiting.push_back(std::move(then));
       return;
     }
@@ -47,8 +47,8 @@ void token_owners::ask(const state::auth_context& by, monotonic_time now, owner_
   q.request.mode = http::consistency::stale;
   q.request.query = state::permissions_read{};
   q.request.query.by = by;
-  asked_by_secret_.emplace(hash, q.id);
-  auto& question = asked_[q.id];
+  requested_by_secret_.emplace(hash, q.id);
+  auto& question = requested_[q.id];
   question.secret = by.secret;
   question.since = now;
   question.waiting.push_back(std::move(then));
@@ -72,11 +72,11 @@ bool token_owners::answered(const read_result& r, monotonic_time now) {
     then(rows != nullptr && !rows->list.empty());
     return true;
   }
-  const auto it = asked_.find(r.id);
-  if (it == asked_.end())
+  const auto it = requested_.find(r.id);
+  if (it == requested_.end())
     return false;
   auto question = std::move(it->second);
-  asked_.erase(it);
+  requested_.erase(it);
   forget(r.id, question.secret);
   const auto owner = owner_in(r);
   if (known_.size() >= known_max)
@@ -91,8 +91,8 @@ bool token_owners::answered(const read_result& r, monotonic_time now) {
 }
 
 void token_owners::forget(request_id id, const std::string& secret) {
-  if (const auto it = asked_by_secret_.find(hash_of(secret)); it != asked_by_secret_.end() && it->second == id)
-    asked_by_secret_.erase(it);
+  if (const auto it = requested_by_secret_.find(hash_of(secret)); it != requested_by_secret_.end() && it->second == id)
+    requested_by_secret_.erase(it);
 }
 
 void token_owners::tick(monotonic_time now) {
@@ -104,11 +104,11 @@ void token_owners::close() {
   give_up(monotonic_time::max());
 }
 
-void token_owners::give_up(monotonic_time asked_before) {
+void token_owners::give_up(monotonic_time requested_before) {
   std::vector<owner_found> given_up;
-  std::erase_if(asked_, [&](auto& each) {
+  std::erase_if(requested_, [&](auto& each) {
     auto& question = each.second;
-    if (question.since > asked_before)
+    if (question.since > requested_before)
       return false;
     forget(each.first, question.secret);
     for (auto& then : question.waiting)
@@ -117,7 +117,7 @@ void token_owners::give_up(monotonic_time asked_before) {
   });
   std::vector<received_whether> not_found;
   std::erase_if(accessors_, [&](auto& each) {
-    if (each.second.since > asked_before)
+    if (each.second.since > requested_before)
       return false;
     not_found.push_back(std::move(each.second.then));
     return true;

@@ -38,7 +38,7 @@ public:
   void close();
 
 private:
-  void give_up(monotonic_time asked_before);
+  void give_up(monotonic_time requested_before);
   /// Drops a pending query.
   void forget(request_id id, const std::string& secret);
 
@@ -64,8 +64,8 @@ private:
   // Keyed by a hash of the secret, so that the time of a lookup reveals nothing about existing
   // ones. Of two with the same hash one is cached: the other one is read from the tables.
   std::unordered_map<std::uint64_t, known> known_;
-  std::unordered_map<request_id, question> asked_;
-  std::unordered_map<std::uint64_t, request_id> asked_by_secret_;
+  std::unordered_map<request_id, question> requested_;
+  std::unordered_map<std::uint64_t, request_id> requested_by_secret_;
 };
 
 } // namespace belay::actors

@@ -133,7 +133,7 @@ private:
   void carry_out_calls();
   void carry_out_barriers();
   void propose_here(std::vector<forward::queued_call> batch);
-  void pass_answer(const forward::queued_call& asked, forward::reply r);
+  void pass_answer(const forward::queued_call& requested, forward::reply r);
   /// Sends an outcome: refused (rejected) or unknown.
   void tell(const forward::origin& to, wire::call_outcome outcome, std::string text);
   /// Responds to one of this node's own gateways.
@@ -218,7 +218,7 @@ private:
   // raft_peer_keyring.cpp: operators' requests about the keys of all members
   void begin_keyring(const status_request& s);
   void pass_keyring_on(request_id id, const forward::keyring_answer& own);
-  std::string not_to_be_asked(node_id member) const;
+  std::string not_to_be_requested(node_id member) const;
   void on_keyring_call(node_id from, const wire::keyring_call& c);
   void on_keyring_operated(const keyring_operated& k);
   void answer_keyring();

@@ -29,7 +29,7 @@ void raft_peer::on_coordinates(node_id from, const wire::frame& f) {
   std::visit(overloaded{
                  [&](const wire::coordinate_probe& p) {
                    if (connected_.contains(from))
-                     queue_frame(from, places_.asked(p));
+                     queue_frame(from, places_.requested(p));
                  },
                  [&](const wire::coordinate_answer& a) { places_.answered(from, a, local_now()); },
                  [&](const wire::coordinate_news& n) { places_.heard(n, settings_.wall_clock().value); },

@@ -33,21 +33,21 @@ void raft_peer::pass_keyring_on(request_id id, const forward::keyring_answer& ow
   for (const auto& m : core_.config().members) {
     if (m.id == self_.id)
       continue;
-    if (auto why = not_to_be_asked(m.id); !why.empty())
-      keyrings_.not_asked(id, m.id, std::move(why));
+    if (auto why = not_to_be_requested(m.id); !why.empty())
+      keyrings_.not_requested(id, m.id, std::move(why));
     else if (encrypted_.contains(m.id))
       queue_frame(m.id, wire::keyring_call{id, *what});
     else if (
         own.no_keyring) // keys are not sent in the clear; without a keyring here, unencrypted peers have none either
       keyrings_.answered(id, m.id, own);
     else
-      keyrings_.not_asked(id, m.id, "the connection to it is not encrypted, and keys are never sent unencrypted");
+      keyrings_.not_requested(id, m.id, "the connection to it is not encrypted, and keys are never sent unencrypted");
   }
   keyrings_.answered(id, self_.id, own);
 }
 
 /// Returns why the member cannot be sent the operation; empty: it can.
-std::string raft_peer::not_to_be_asked(node_id member) const {
+std::string raft_peer::not_to_be_requested(node_id member) const {
   if (!connected_.contains(member))
     return "not connected";
   if (level_of_member(member) < state::keyring_level)
@@ -87,7 +87,7 @@ void raft_peer::answer_keyring() {
     const auto datacenter = formation_.own().datacenter;
     if (auto complaint = http::keyring_complaint(o, datacenter); !complaint.empty())
       answer_here({o.id, wire::call_outcome::refused, {}, {}, std::move(complaint)});
-    else if (o.asked.verb == forward::keyring_verb::list)
+    else if (o.requested.verb == forward::keyring_verb::list)
       answer_here({o.id, wire::call_outcome::done, http::render_keyring(o, datacenter), {}, {}});
     else
       answer_here({o.id, wire::call_outcome::done, true, {}, {}});

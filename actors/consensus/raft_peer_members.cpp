@@ -66,8 +66,8 @@ void raft_peer::on_frames(const frames_received& f) {
       on_coordinates(f.from, frame);
     } else if (f.proven && core_.config().contains(f.from)) {
       // The sender receives keys, so its own claim of identity is not enough.
-      if (const auto* asked = std::get_if<wire::keyring_call>(&frame))
-        on_keyring_call(f.from, *asked);
+      if (const auto* requested = std::get_if<wire::keyring_call>(&frame))
+        on_keyring_call(f.from, *requested);
       else if (const auto* said = std::get_if<wire::keyring_reply>(&frame))
         keyrings_.answered(said->id, f.from, said->answer);
     }

@@ -59,7 +59,7 @@ void raft_peer::carry_out_calls() {
                    [this](forward::tell_client& t) {
                      answer_here({t.id, t.outcome, {}, {}, std::move(t.text)});
                    },
-                   [this](forward::pass_answer& p) { pass_answer(p.asked, std::move(p.answer)); },
+                   [this](forward::pass_answer& p) { pass_answer(p.requested, std::move(p.answer)); },
                    [this](forward::renew_here& r) {
                      send(node_actors_->fsm, renew_request{r.from, std::string(*r.session), monotonic_time{r.deadline},
                                                            r.confirmed ? core_.term() : term_id{}});
@@ -68,7 +68,7 @@ void raft_peer::carry_out_calls() {
                      if (!core_.read(read_number(c.attempt, reads_for::renewals)))
                        calls_.failed(c.attempt);
                    },
-                   [this](forward::decide_here& d) { decide(d.asked); },
+                   [this](forward::decide_here& d) { decide(d.requested); },
                    [this](forward::propose_here& p) { propose_here(std::move(p.batch)); },
                },
                action);
@@ -145,20 +145,20 @@ void raft_peer::propose_here(std::vector<forward::queued_call> batch) {
   }
 }
 
-void raft_peer::pass_answer(const forward::queued_call& asked, forward::reply r) {
-  if (asked.kind == wire::call_kind::renew_session) {
+void raft_peer::pass_answer(const forward::queued_call& requested, forward::reply r) {
+  if (requested.kind == wire::call_kind::renew_session) {
     renew_result result{r.id, true, nullptr, {}};
-    if (forward::is_renewal_list(*asked.bytes))
+    if (forward::is_renewal_list(*requested.bytes))
       result.of_list = forward::decode_lifetimes(r.bytes).value_or(forward::renewed_lifetimes{});
     else if (!r.bytes.empty())
-      if (auto row = wire::decode_row(static_cast<std::uint8_t>(state::table::sessions), *asked.bytes, r.bytes))
+      if (auto row = wire::decode_row(static_cast<std::uint8_t>(state::table::sessions), *requested.bytes, r.bytes))
         if (auto* s = std::get_if<state::session_ptr>(&row->row))
           result.session = *s;
     return answer_gateway(*this, *node_actors_, r.id, std::move(result));
   }
   auto reply = wire::decode_reply(r.bytes);
   if (!reply)
-    return tell(asked.from, wire::call_outcome::unknown, "malformed response of the leader");
+    return tell(requested.from, wire::call_outcome::unknown, "malformed response of the leader");
   answer_here({r.id, wire::call_outcome::done, std::move(*reply), r.index, {}});
 }
 
@@ -246,17 +246,17 @@ void raft_peer::on_forward_reply(node_id from, const wire::forward_reply& r) {
 
 void raft_peer::on_renew_answer(const renew_answer& a) {
   schedule_flush();
-  const auto& from = a.asked.from;
-  if (!a.known && from.node == self_.id && a.asked.deadline <= now())
+  const auto& from = a.requested.from;
+  if (!a.known && from.node == self_.id && a.requested.deadline <= now())
     return tell(from, wire::call_outcome::refused, forward::no_leader);
   if (!a.known) {
-    calls_.renewal_undecided(from, make_payload(a.asked.sessions), a.asked.deadline.time_since_epoch());
+    calls_.renewal_undecided(from, make_payload(a.requested.sessions), a.requested.deadline.time_since_epoch());
     return carry_out_calls();
   }
   if (from.node == self_.id)
     return answer_gateway(*this, *node_actors_, from.id, renew_result{from.id, true, a.session, {}, a.of_list});
   std::string bytes;
-  if (forward::is_renewal_list(a.asked.sessions))
+  if (forward::is_renewal_list(a.requested.sessions))
     bytes = forward::encode_lifetimes(a.of_list);
   else if (a.session != nullptr)
     bytes = wire::encode_row({state::table::sessions, a.session->id, a.session}).value_or(std::string{});
@@ -320,7 +320,7 @@ void raft_peer::on_read_index(node_id from, const wire::read_index& q) {
   if (!may_forward(from))
     queue_frame(from, wire::read_index_reply{q.id, false, {}});
   else
-    barriers_.asked_by(from, q, leading(), queue_until());
+    barriers_.requested_by(from, q, leading(), queue_until());
   carry_out_barriers();
   schedule_flush();
 }

@@ -198,10 +198,10 @@ bool exchange_queue::write_piece(exchange& e, std::size_t unsent) {
       return true;
     }
     body_ = std::move(e.transfer->block);
-    if (body_ != nullptr || e.transfer->asked || unsent + host_.output.size() >= limits_.unsent_bytes_max / 2)
+    if (body_ != nullptr || e.transfer->requested || unsent + host_.output.size() >= limits_.unsent_bytes_max / 2)
       return false;
     host_.next_piece(e);
-    if (e.transfer->asked)
+    if (e.transfer->requested)
       return false; // it comes later
   }
 }

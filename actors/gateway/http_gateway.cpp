@@ -283,7 +283,7 @@ void http_gateway::dispatch(exchange& e) {
   if (access_.begin(e, now()))
     pass_on(e);
   else
-    asked(e);
+    requested(e);
 }
 
 void http_gateway::pass_on(exchange& e) {
@@ -291,10 +291,10 @@ void http_gateway::pass_on(exchange& e) {
     return understand_later(e);
   std::visit(overloaded{[](std::monostate) {}, [this, &e](const auto& wanted) { ask(e, wanted); }}, e.what);
   watch_access(e);
-  asked(e);
+  requested(e);
 }
 
-void http_gateway::asked(exchange& e) {
+void http_gateway::requested(exchange& e) {
   const bool streaming = e.transfer != nullptr && e.transfer->streaming && !e.transfer->ended;
   if (e.input_ended && (!e.answer || streaming))
     end_wait(e);
@@ -482,7 +482,7 @@ void http_gateway::end_wait(exchange& e) {
     e.answer = http::error_response(500, std::string(e.give_up));
   } else if (e.in_delay) {
     send(node_actors_->lock_delay_tracker, over);
-  } else if (std::holds_alternative<http::agent_request>(e.what) && !e.access.asked) {
+  } else if (std::holds_alternative<http::agent_request>(e.what) && !e.access.requested) {
     if (node_actors_->health_checks)
       send(node_actors_->health_checks, over);
   } else if (!std::holds_alternative<http::snapshot_restore>(
@@ -501,7 +501,7 @@ void http_gateway::forget(exchange& e) {
   if (!pending_.forget(e))
     return;
   large_answers_.forget();
-  if (std::holds_alternative<http::read_request>(e.what) || change_streams::has(e) || e.access.asked || e.in_queue)
+  if (std::holds_alternative<http::read_request>(e.what) || change_streams::has(e) || e.access.requested || e.in_queue)
     send(node_actors_->fsm, cancel_query{e.id});
   else if (std::holds_alternative<http::agent_request>(e.what))
     send(node_actors_->health_checks, cancel_query{e.id});
@@ -612,7 +612,7 @@ void http_gateway::decided(exchange& e, write_result& r) {
   else if (claim_waits::make_plain(e, r) || stamp_again(e, r)) {
     if (now() < e.began + times_.queue_timeout) {
       propose(e, std::get<state::command>(e.what));
-      asked(e);
+      requested(e);
     } else { // nothing was done, and its time is over
       PROBE("gateway: no time is left to propose a write again");
       write_result late{r.id, wire::call_outcome::refused, {}, {}, forward::no_leader};
@@ -653,7 +653,7 @@ bool http_gateway::stamp_again(exchange& e, const write_result& r) {
     return false;
   PROBE("gateway: a write is stamped again");
   auto* seal = std::get_if<state::outcome_seal>(command);
-  (seal != nullptr ? seal->asked : command->once->asked) = no->now;
+  (seal != nullptr ? seal->requested : command->once->requested) = no->now;
   return true;
 }
 
@@ -708,7 +708,7 @@ void http_gateway::answered(read_result& r) {
     return pending_.progress();
   }
   if (auto* e = pending_.settle(r.id)) {
-    if (e->access.asked)
+    if (e->access.requested)
       permission_received(*e, r);
     else if (change_streams::has(*e)) {
       changes_.opened(*e, r, now());

@@ -171,7 +171,7 @@ private:
   /// Sends it on when all required checks have passed.
   void pass_on(exchange& e);
   /// Called after it was sent on, perhaps after its client's input ended: then it does not wait.
-  void asked(exchange& e);
+  void requested(exchange& e);
 
   // Requests to other actors, by kind.
   void ask(exchange& e, const state::command& command);

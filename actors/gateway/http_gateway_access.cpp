@@ -28,7 +28,7 @@ void http_gateway::permission_received(exchange& e, const read_result& r) {
   if (access_.answered(e, r, now()))
     pass_on(e);
   else
-    asked(e);
+    requested(e);
 }
 
 void http_gateway::watch_access(exchange& e) {

@@ -28,7 +28,7 @@ struct name_lookups::state : std::enable_shared_from_this<name_lookups::state> {
     addresses last;   ///< the last non-empty one
     steady::time_point answered{}, wanted{};
     bool known = false;
-    bool asked = false; ///< a thread looks it up, or it waits for a thread
+    bool requested = false; ///< a thread looks it up, or it waits for a thread
     std::vector<std::weak_ptr<name_lookups::answered>> waiting;
   };
 
@@ -44,7 +44,7 @@ struct name_lookups::state : std::enable_shared_from_this<name_lookups::state> {
     const auto now = steady::now();
     if (by_name.size() >= names_max && !by_name.contains(host))
       std::erase_if(by_name,
-                    [now](const auto& each) { return !each.second.asked && now - each.second.wanted > kept_for; });
+                    [now](const auto& each) { return !each.second.requested && now - each.second.wanted > kept_for; });
     if (by_name.size() >= names_max && !by_name.contains(host))
       return nullptr;
     auto& n = by_name[host];
@@ -53,7 +53,7 @@ struct name_lookups::state : std::enable_shared_from_this<name_lookups::state> {
   }
 
   void begin(const std::string& host, name& n) {
-    if (std::exchange(n.asked, true))
+    if (std::exchange(n.requested, true))
       return;
     if (threads >= threads_max)
       return without_thread.push_back(host);
@@ -85,7 +85,7 @@ struct name_lookups::state : std::enable_shared_from_this<name_lookups::state> {
     n.newest = std::move(found);
     n.answered = steady::now();
     n.known = true;
-    n.asked = false;
+    n.requested = false;
     for (const auto& each : std::exchange(n.waiting, {}))
       if (const auto then = each.lock())
         (*then)(n.newest);
@@ -132,7 +132,7 @@ void name_lookups::ask(const std::string& host, const std::shared_ptr<answered>&
   auto* n = host.size() < NI_MAXHOST ? state_->wanted(host) : nullptr;
   if (n == nullptr)
     return (*then)({});
-  if (!n->asked && n->known && steady::now() - n->answered <= fresh_for)
+  if (!n->requested && n->known && steady::now() - n->answered <= fresh_for)
     return (*then)(n->newest);
   std::erase_if(n->waiting, [](const auto& each) { return each.expired(); });
   n->waiting.push_back(then);

@@ -280,10 +280,10 @@ int run_client_agent(parsed_command_line begun, config_reader read_again) {
                    {p.credentials, p.https, p.http_connections, live_limit{0},
                     [&](const acl_config& acl) { (*tokens)->configure(tokens_of(acl), config.acl.keeps_tokens); },
                     definitions_changed});
-  signalled_requests reload_asked(SIGHUP, "Agent was shutdown before reload could be completed"); // Consul's text
-  signalled_requests leave_asked(SIGUSR1, "agent is shutting down");
-  p.reload = [&](signalled_requests::then then) { reload_asked.add(std::move(then)); };
-  p.leave = [&](signalled_requests::then then) { leave_asked.add(std::move(then)); };
+  signalled_requests reload_requested(SIGHUP, "Agent was shutdown before reload could be completed"); // Consul's text
+  signalled_requests leave_requested(SIGUSR1, "agent is shutting down");
+  p.reload = [&](signalled_requests::then then) { reload_requested.add(std::move(then)); };
+  p.leave = [&](signalled_requests::then then) { leave_requested.add(std::move(then)); };
   running_client_agent node(config, *who, std::move(p));
   running = &node;
   if (auto s = node.start(); !s)
@@ -306,7 +306,7 @@ int run_client_agent(parsed_command_line begun, config_reader read_again) {
       continue;
     look_at_certificates = {}; // a reload may have changed them
     if (signal == SIGHUP) {
-      const auto waiting = reload_asked.take();
+      const auto waiting = reload_requested.take();
       service.reloading();
       const auto s = reloads.reload();
       service.reloaded(s.ok());
@@ -314,7 +314,7 @@ int run_client_agent(parsed_command_line begun, config_reader read_again) {
         then(s ? std::string() : s.error());
       continue;
     }
-    const auto waiting = signal == SIGUSR1 ? leave_asked.take() : std::vector<signalled_requests::then>();
+    const auto waiting = signal == SIGUSR1 ? leave_requested.take() : std::vector<signalled_requests::then>();
     if (signal == SIGUSR1 && waiting.empty()) // another process's signal
       continue;
     left = signal == SIGUSR1 || (signal == SIGINT ? !config.skip_leave_on_interrupt : config.leave_on_terminate);
@@ -333,8 +333,8 @@ int run_client_agent(parsed_command_line begun, config_reader read_again) {
       then({});
     serves = false;
   }
-  reload_asked.close();
-  leave_asked.close();
+  reload_requested.close();
+  leave_requested.close();
   node.stop();
   return left ? 0 : 1;
 }

@@ -415,13 +415,13 @@ int run_node(parsed_command_line begun, config_reader read_again) {
                    {links.credentials, https, http_connections, links.pending.per_address_max,
                     [&](const acl_config& acl) { (*tokens)->configure(tokens_of(acl), config.acl.keeps_tokens); },
                     definitions_changed});
-  signalled_requests reload_asked(SIGHUP, "Agent was shutdown before reload could be completed"); // Consul's text
-  signalled_requests leave_asked(SIGUSR1, "agent is shutting down");
+  signalled_requests reload_requested(SIGHUP, "Agent was shutdown before reload could be completed"); // Consul's text
+  signalled_requests leave_requested(SIGUSR1, "agent is shutting down");
   running_node node(
       config, *who, std::move(state->disk), links, *listener, *stays_out, https, std::move(state->promised),
       {config.services, config.checks, std::move(*kept)}, http_connections,
-      [&](signalled_requests::then then) { reload_asked.add(std::move(then)); },
-      [&](signalled_requests::then then) { leave_asked.add(std::move(then)); },
+      [&](signalled_requests::then then) { reload_requested.add(std::move(then)); },
+      [&](signalled_requests::then then) { leave_requested.add(std::move(then)); },
       [&](const forward::keyring_operation& op) { return reloads.operate_keyring(op); }, *tokens, std::move(audit));
   running = &node;
   if (auto s = node.start(); !s)
@@ -461,14 +461,14 @@ int run_node(parsed_command_line begun, config_reader read_again) {
       continue;
     look_at_certificates = {}; // a reload may have changed them
     if (signal == SIGHUP) {
-      const auto waiting = reload_asked.take();
+      const auto waiting = reload_requested.take();
       service.reloading();
       const auto s = reloads.reload();
       service.reloaded(s.ok());
       for (const auto& then : waiting)
         then(s ? std::string() : s.error());
     } else if (signal == SIGUSR1) {
-      const auto waiting = leave_asked.take();
+      const auto waiting = leave_requested.take();
       if (waiting.empty()) // another process's signal, or a request whose leave failed
         continue;
       const auto s = leaves();
@@ -486,8 +486,8 @@ int run_node(parsed_command_line begun, config_reader read_again) {
   service.stopping();
   if (left)
     log::info("node", "this server has left its cluster and stops");
-  reload_asked.close();
-  leave_asked.close();
+  reload_requested.close();
+  leave_requested.close();
   node.stop();
   return left ? 0 : 1;
 }

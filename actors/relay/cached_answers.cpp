@@ -246,7 +246,7 @@ void cached_answers::ask(place at) {
     r.target.append(r.target.find('?') == std::string::npos ? "?" : "&")
         .append("index=" + std::to_string(e.kept->index))
         .append("&wait=" + std::to_string(settings_.refresh_wait.count()) + "s");
-  e.asked = settings_.now();
+  e.requested = settings_.now();
   e.asks = std::make_unique<question>(*this, at->first);
   e.asks->begin(std::move(r));
 }
@@ -284,7 +284,7 @@ void cached_answers::answered(question& q) {
     leave(*w);
   const auto what = e.kept;
   const auto headers = marked(e, *what, false);
-  if (e.refreshed && e.fetched - e.asked >= settings_.refresh_gap) // otherwise at the next tick
+  if (e.refreshed && e.fetched - e.requested >= settings_.refresh_gap) // otherwise at the next tick
     ask(at);
   // A callback may end others of them, or make requests.
   for (const auto& [w, alive] : served)
@@ -365,7 +365,8 @@ void cached_answers::tick() {
       continue;
     }
     const auto gap = std::max(settings_.refresh_gap, e.pause);
-    if (e.refreshed && e.kept != nullptr && e.asks == nullptr && now - e.asked >= gap && !MUTANT(cached_list_left_old))
+    if (e.refreshed && e.kept != nullptr && e.asks == nullptr && now - e.requested >= gap &&
+        !MUTANT(cached_list_left_old))
       ask(at);
   }
   for (const auto& t : served)

@@ -63,7 +63,7 @@ private:
   struct entry {
     bool refreshed = true;
     std::shared_ptr<const answer> kept; ///< null: nothing yet
-    clock::time_point fetched, used, asked;
+    clock::time_point fetched, used, requested;
     std::optional<clock::time_point> lost_contact;
     std::chrono::milliseconds pause{0}; ///< after failures
     std::unique_ptr<question> asks;     ///< null: no request is pending

@@ -114,7 +114,7 @@ void remote_tables::ask(std::string method, std::string target, std::string body
   relayed_request r{std::move(method), std::move(target), {}, std::move(body), false};
   if (!secret.empty())
     r.headers.emplace_back("X-Consul-Token", http::token_header(secret));
-  const auto number = ++asked_;
+  const auto number = ++requested_;
   questions_.emplace(number,
                      std::make_unique<question>(relay_, std::move(r),
                                                 [this, number, then = std::move(then)](int status, std::string what) {
@@ -233,7 +233,7 @@ void remote_tables::tell_permissions(const read_query& q, known_rules& known) {
   }
   state::permissions p;
   p.may = known.compiled;
-  for (const auto& each : std::get<state::permissions_read>(q.request.query).asked)
+  for (const auto& each : std::get<state::permissions_read>(q.request.query).requested)
     p.allowed.push_back(allows(*known.compiled, each));
   auto token = std::make_shared<state::acl_token>();
   token->accessor = known.rules.accessor;

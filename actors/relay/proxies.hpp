@@ -65,7 +65,7 @@ private:
   std::map<std::string, known_rules> known_;
   std::map<std::string, std::vector<read_query>> waiting_for_rules_; ///< by secret
 
-  std::uint64_t asked_ = 0;
+  std::uint64_t requested_ = 0;
   std::map<std::uint64_t, std::unique_ptr<question>> questions_;
 };
 

@@ -28,7 +28,7 @@ struct server_heartbeats::heartbeat final : answer_listener {
   void on_end() override { over = true; }
   void on_failure(std::string, bool) override { over = true; }
 
-  monotonic_time received, asked{};
+  monotonic_time received, requested{};
   std::shared_ptr<server_connection> connection; ///< null: no probe is pending
   bool sent = false, answered = false, over = false;
 };
@@ -51,12 +51,12 @@ std::vector<std::string> server_heartbeats::check(monotonic_time now, const std:
       p = std::make_unique<heartbeat>(now);
     if (p->connection != nullptr && p->answered)
       p->received = now;
-    if (p->connection != nullptr && (p->over || p->received > p->asked))
+    if (p->connection != nullptr && (p->over || p->received > p->requested))
       p->end_probe();
     if (p->connection == nullptr) {
-      if (now - std::max(p->received, p->asked) >= quiet_limit)
+      if (now - std::max(p->received, p->requested) >= quiet_limit)
         probe(server, *p, now);
-    } else if (now - p->asked >= probe_limit) {
+    } else if (now - p->requested >= probe_limit) {
       silent.push_back(server);
       heartbeats_.erase(server);
     }
@@ -65,7 +65,7 @@ std::vector<std::string> server_heartbeats::check(monotonic_time now, const std:
 }
 
 void server_heartbeats::probe(const std::string& server, heartbeat& p, monotonic_time now) {
-  p.asked = now;
+  p.requested = now;
   p.sent = p.answered = p.over = false;
   server_connection::events then;
   then.ready = [&p](server_connection& c) {

@@ -109,7 +109,7 @@ void server_relay::take_servers(const std::string& json) {
   const auto list = go_compat::read_json(json, go_compat::server_json);
   if (!list || !list->is_array() || list->as_array().empty())
     return;
-  const auto asked = preferred_ < servers_.size() ? servers_[preferred_].address : std::string();
+  const auto requested = preferred_ < servers_.size() ? servers_[preferred_].address : std::string();
   std::vector<server> next;
   for (const auto& each : list->as_array())
     if (each.is_string() && next.size() < relay_limits::servers_max)
@@ -128,7 +128,7 @@ void server_relay::take_servers(const std::string& json) {
   servers_ = std::move(next);
   preferred_ = 0;
   for (std::size_t i = 0; i < servers_.size(); ++i)
-    if (servers_[i].address == asked)
+    if (servers_[i].address == requested)
       preferred_ = i;
   if (changed)
     say_servers();

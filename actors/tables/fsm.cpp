@@ -263,8 +263,8 @@ void fsm::stamp(state::command& c) {
   auto* seal = std::get_if<state::outcome_seal>(&c);
   if (!c.once && seal == nullptr)
     return;
-  auto& asked = seal != nullptr ? seal->asked : c.once->asked;
-  asked = std::max(asked, serves_under_lease() ? cluster_now() : machine_->now());
+  auto& requested = seal != nullptr ? seal->requested : c.once->requested;
+  requested = std::max(requested, serves_under_lease() ? cluster_now() : machine_->now());
 }
 
 void fsm::authorize(check_write w, bool caught_up) {
@@ -575,18 +575,18 @@ void fsm::serve(const read_query& q) {
 }
 
 bool fsm::begin_long_read(const read_query& q) {
-  const auto& asked = q.request.query;
+  const auto& requested = q.request.query;
   const auto at = machine_->applied_index();
   for (auto& each : long_reads_)
-    if (each.at == at && state::same_question(each.asked, asked)) {
+    if (each.at == at && state::same_question(each.requested, requested)) {
       PROBE("fsm: long read joined");
       each.waiting.push_back(q);
       return true;
     }
-  auto read = machine_->begin_long_read(asked, cluster_now(), settings_.long_read_rows);
+  auto read = machine_->begin_long_read(requested, cluster_now(), settings_.long_read_rows);
   if (read == nullptr)
     return false;
-  long_reads_.push_back({asked, at, std::move(read), {q}});
+  long_reads_.push_back({requested, at, std::move(read), {q}});
   go_on_later();
   return true;
 }
@@ -650,20 +650,20 @@ void fsm::look_again(const queries_touched& t) {
   // Many may wait for the same, and reading a thousand rows takes as long as writing the response.
   shared_results long_ones, changes;
   const auto answer = [&](const read_query& q) {
-    const auto& asked = q.request.query;
+    const auto& requested = q.request.query;
     for (const auto& [query, result] : long_ones)
-      if (state::same_question(query, asked)) {
+      if (state::same_question(query, requested)) {
         PROBE("fsm: rows looked up once for several");
         return reply_to(q, result);
       }
     if (begin_long_read(q))
       return;
-    auto result = machine_->evaluate(asked, cluster_now());
+    auto result = machine_->evaluate(requested, cluster_now());
     if (state::row_count(result) < rows_worth_sharing)
       return reply_to(q, std::move(result));
     if (long_ones.size() == long_ones_max)
       long_ones.erase(long_ones.begin());
-    long_ones.emplace_back(asked, std::make_shared<const state::query_result>(std::move(result)));
+    long_ones.emplace_back(requested, std::make_shared<const state::query_result>(std::move(result)));
     reply_to(q, long_ones.back().second);
   };
   for (auto id : t.ids) {

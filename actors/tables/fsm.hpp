@@ -238,7 +238,7 @@ private:
   monotonic_time next_initialize_{}; ///< earliest next proposal
 
   struct long_reading {
-    state::query asked;
+    state::query requested;
     log_index at; ///< applied index when it began
     std::unique_ptr<state::long_read> read;
     std::vector<read_query> waiting;

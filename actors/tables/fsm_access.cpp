@@ -44,13 +44,13 @@ void fsm::serve_authorized() {
 }
 
 bool fsm::answer_refusal(const read_query& q) {
-  const auto& asked = q.request.query;
-  if (!asked.by)
+  const auto& requested = q.request.query;
+  if (!requested.by)
     return false;
-  auto no = machine_->refuses(asked, cluster_now());
+  auto no = machine_->refuses(requested, cluster_now());
   if (!no)
     return false;
-  reply_to(q, state::query_result{machine_->index_of(asked), std::move(*no)});
+  reply_to(q, state::query_result{machine_->index_of(requested), std::move(*no)});
   return true;
 }
 

@@ -19,11 +19,11 @@ namespace belay::actors {
 namespace {
 
 /// Whether a snapshot of the keys is requested at an index that is not applied here.
-bool lacks_snapshot(const state::query& asked, const state::query_result& found) {
-  const auto* changes = std::get_if<state::kv_changes>(&asked);
+bool lacks_snapshot(const state::query& requested, const state::query_result& found) {
+  const auto* changes = std::get_if<state::kv_changes>(&requested);
   const auto* rows = std::get_if<state::change_rows>(&found.data);
-  return changes != nullptr && changes->asked == state::kv_changes::what::snapshot && rows != nullptr && !rows->gone &&
-         rows->applied < changes->after.index;
+  return changes != nullptr && changes->requested == state::kv_changes::what::snapshot && rows != nullptr &&
+         !rows->gone && rows->applied < changes->after.index;
 }
 
 } // namespace
@@ -41,21 +41,21 @@ bool fsm::is_unclear(const read_query& q, const state::query_result& found) cons
 
 bool fsm::goes_on_waiting(read_query& q, const state::query_result& found) {
   const auto* rows = std::get_if<state::change_rows>(&found.data);
-  auto& asked = std::get<state::kv_changes>(q.request.query);
-  const bool waits = rows != nullptr && (asked.asked == state::kv_changes::what::changes
+  auto& requested = std::get<state::kv_changes>(q.request.query);
+  const bool waits = rows != nullptr && (requested.requested == state::kv_changes::what::changes
                                              ? rows->nothing_yet()
-                                             : !rows->gone && rows->applied < asked.after.index);
+                                             : !rows->gone && rows->applied < requested.after.index);
   if (waits)
-    asked.after = rows->reached; // what was examined is not examined again
+    requested.after = rows->reached; // what was examined is not examined again
   return waits;
 }
 
 void fsm::serve_changes(read_query q) {
   auto found = machine_->evaluate(q.request.query, cluster_now());
-  const auto& asked = std::get<state::kv_changes>(q.request.query);
+  const auto& requested = std::get<state::kv_changes>(q.request.query);
   const auto* rows = std::get_if<state::change_rows>(&found.data);
-  const bool ahead = rows != nullptr && !rows->gone && rows->applied < asked.after.index &&
-                     asked.asked != state::kv_changes::what::place;
+  const bool ahead = rows != nullptr && !rows->gone && rows->applied < requested.after.index &&
+                     requested.requested != state::kv_changes::what::place;
   const bool at_once = q.request.mode == http::consistency::stale && q.request.min_index == 0;
   if (!ahead || at_once)
     return answer_changes(std::move(q), std::move(found));
@@ -129,15 +129,15 @@ void fsm::look_at_ahead() {
 /// returns no change, even if some were applied meanwhile.
 void fsm::answer_unproven(const read_query& q) {
   auto found = machine_->evaluate(q.request.query, cluster_now());
-  const auto& asked = std::get<state::kv_changes>(q.request.query);
-  if (asked.asked == state::kv_changes::what::snapshot)
+  const auto& requested = std::get<state::kv_changes>(q.request.query);
+  if (requested.requested == state::kv_changes::what::snapshot)
     return refuse(q, never_caught_up);
   if (auto* rows = std::get_if<state::change_rows>(&found.data); rows != nullptr && !rows->gone) {
-    found.index = asked.after.index;
+    found.index = requested.after.index;
     rows->list.clear();
     rows->more = false;
-    rows->reached = asked.after;
-    rows->applied = std::min(rows->applied, asked.after.index.prev());
+    rows->reached = requested.after;
+    rows->applied = std::min(rows->applied, requested.after.index.prev());
   }
   reply_to(q, std::move(found));
 }
@@ -146,9 +146,9 @@ void fsm::answer_unproven(const read_query& q) {
 void fsm::look_at_changes(read_query& q, const queries_touched& t, shared_results& known) {
   constexpr std::size_t known_max = 64;
   // If other keys change often, what lies between has left the window, or takes long to scan.
-  auto& asked = std::get<state::kv_changes>(q.request.query);
-  if (asked.asked == state::kv_changes::what::changes)
-    asked.after = std::max(asked.after, state::change_place{t.quiet_up_to});
+  auto& requested = std::get<state::kv_changes>(q.request.query);
+  if (requested.requested == state::kv_changes::what::changes)
+    requested.after = std::max(requested.after, state::change_place{t.quiet_up_to});
   const auto same = std::find_if(known.begin(), known.end(),
                                  [&](const auto& each) { return state::same_question(each.first, q.request.query); });
   auto found = same != known.end()

@@ -195,8 +195,8 @@ void session_reaper::complete(read_result& r) {
     r.session_ttl_ms = ttl_left_ms(found->list.front()->id);
   else if (claim != nullptr && claim->live)
     r.session_ttl_ms = ttl_left_ms(claim->live->session);
-  const auto asked = r.id;
-  answer_gateway(*this, *node_actors_, asked, std::move(r));
+  const auto requested = r.id;
+  answer_gateway(*this, *node_actors_, requested, std::move(r));
 }
 
 void session_reaper::complete(write_results& w) {
@@ -204,9 +204,9 @@ void session_reaper::complete(write_results& w) {
     if (const auto* claim = std::get_if<state::claim_answer>(&r.reply))
       r.session_ttl_ms = ttl_left_ms(claim->session);
     write_results one;
-    const auto asked = r.id;
+    const auto requested = r.id;
     one.list.push_back(std::move(r));
-    answer_gateway(*this, *node_actors_, asked, std::move(one));
+    answer_gateway(*this, *node_actors_, requested, std::move(one));
   }
 }
 

@@ -52,10 +52,10 @@ void shared_tables::stands(bool serving, bool knows_leader, monotonic_time lease
   lease_until_.store(lease_until.time_since_epoch().count(), std::memory_order_release);
 }
 
-std::optional<read_result> shared_tables::read(std::size_t reader, const http::read_request& asked,
+std::optional<read_result> shared_tables::read(std::size_t reader, const http::read_request& requested,
                                                monotonic_time now) {
-  const auto* get = std::get_if<state::kv_get>(&asked.query);
-  if (get == nullptr || asked.query.by || asked.min_index > 0)
+  const auto* get = std::get_if<state::kv_get>(&requested.query);
+  if (get == nullptr || requested.query.by || requested.min_index > 0)
     return std::nullopt;
   struct looking {
     explicit looking(std::atomic<bool>& mark) : mark_(mark) { mark_.store(true); }
@@ -67,16 +67,16 @@ std::optional<read_result> shared_tables::read(std::size_t reader, const http::r
   const auto until = lease_until();
   const bool serving = serving_.load(std::memory_order_relaxed);
   const std::chrono::nanoseconds heard(vitals_.leader_heard_ns.load(std::memory_order_relaxed));
-  if (!may_read_at_once(asked.mode, until, now, serving || heard.count() != 0) ||
+  if (!may_read_at_once(requested.mode, until, now, serving || heard.count() != 0) ||
       machine_->locked_out_until(get->key)) // the remaining time is known only where cluster time is
     return std::nullopt;
   // These tables may lack committed entries that another server has already returned:
   // a read in the actor's mailbox is after these entries.
-  if (asked.mode != http::consistency::stale && machine_->applied_index().value < vitals_.committed_index.load() &&
+  if (requested.mode != http::consistency::stale && machine_->applied_index().value < vitals_.committed_index.load() &&
       !MUTANT(threads_read_behind_commit))
     return std::nullopt;
-  read_result r{{}, machine_->evaluate(asked.query), 0, true};
-  if (asked.mode == http::consistency::stale && !serving) {
+  read_result r{{}, machine_->evaluate(requested.query), 0, true};
+  if (requested.mode == http::consistency::stale && !serving) {
     r.last_contact_ms = milliseconds_since(heard, now);
     r.known_leader = knows_leader_.load(std::memory_order_relaxed);
   }

@@ -63,7 +63,7 @@ public:
   // ---- for a reader
   /// @param reader its index
   /// @returns nullopt: the actor must answer; otherwise its answer, without an id
-  std::optional<read_result> read(std::size_t reader, const http::read_request& asked, monotonic_time now);
+  std::optional<read_result> read(std::size_t reader, const http::read_request& requested, monotonic_time now);
 
 private:
   struct alignas(64) reader_mark {

@@ -55,7 +55,7 @@ private:
           continue;
         }
       }
-      const auto asked = sockets_.now();
+      const auto requested = sockets_.now();
       written got = co_await ask_for_it(limit);
       if (got.done) {
         fence_ = got.whole.header("X-Belay-Fence");
@@ -67,7 +67,7 @@ private:
       const auto reason = got.whole.header("X-Belay-Reason");
       queues_ = !got.complaint.empty() || (reason != "held" && !reason.empty());
       // "deadline" ended only this wait. The next one continues at the same position.
-      if (reason == "deadline" || reason == "held" || (!got.complaint.empty() && sockets_.now() >= asked + limit))
+      if (reason == "deadline" || reason == "held" || (!got.complaint.empty() && sockets_.now() >= requested + limit))
         continue;
       co_await pause(std::min(pause_after(got), limit));
     }

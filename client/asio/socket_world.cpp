@@ -84,7 +84,7 @@ public:
     connection_ptr on;
     std::size_t servers_tried = 0;
     bool sent = false;
-    bool asked_again = false;
+    bool requested_again = false;
     std::string last_failure = "no connection was free in time";
   };
   struct sleeper {
@@ -272,7 +272,7 @@ void socket_world::parts::dispatch(std::uint64_t ticket) {
       drop(c);
       continue;
     }
-    if (c->server != preferred || e.asked_again)
+    if (c->server != preferred || e.requested_again)
       continue;
     give(e, ticket, c);
     send(c);
@@ -531,8 +531,8 @@ void socket_world::parts::broken(const connection_ptr& c, const std::string& why
   if (lost == nullptr)
     return;
   auto& e = *lost;
-  if (stale && e.question.is_repeatable() && !e.asked_again && !e.bodies.source) {
-    e.asked_again = true;
+  if (stale && e.question.is_repeatable() && !e.requested_again && !e.bodies.source) {
+    e.requested_again = true;
     dispatch(ticket);
     return;
   }

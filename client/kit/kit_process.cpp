@@ -265,7 +265,7 @@ kit_process::moment kit_process::one_way() {
 
 void kit_process::ask(operation& op, const request& q, instant deadline) {
   const auto ticket = enlist(op);
-  ++shared_.counts.asked;
+  ++shared_.counts.requested;
   letter l{q};
   for (const auto& each : shared_.services)
     if (q.target().compare(0, each.path.size(), each.path) == 0)

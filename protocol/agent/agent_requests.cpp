@@ -65,8 +65,8 @@ std::optional<reply> local_agent::handle(const request& r, local_time now, bool 
       return *why;
   auto answer = std::visit(
       [&](const auto& each) -> std::optional<reply> {
-        using asked = std::decay_t<decltype(each)>;
-        if constexpr (std::is_same_v<asked, read_service> || std::is_same_v<asked, list_events>)
+        using requested = std::decay_t<decltype(each)>;
+        if constexpr (std::is_same_v<requested, read_service> || std::is_same_v<requested, list_events>)
           return read(each, no_longer, may);
         else
           return on(each, now);
@@ -99,15 +99,15 @@ std::optional<reply> local_agent::read(const read_service& r, bool no_longer, co
 reply local_agent::on(const service_health& r, local_time) {
   health_rows found;
   const checks_by_service checks_of(registry_);
-  auto asked = registry_.services();
-  std::erase_if(asked, [&](const auto& s) { return r.by_id ? !same_id(s->id, r.name) : s->service != r.name; });
+  auto requested = registry_.services();
+  std::erase_if(requested, [&](const auto& s) { return r.by_id ? !same_id(s->id, r.name) : s->service != r.name; });
   state::health_answer_size size;
   const auto of_node = state::shown_bytes(checks_of.of_node());
-  for (const auto& s : asked)
+  for (const auto& s : requested)
     size.add_instance(of_node, state::shown_bytes(checks_of.of_service(s->id)));
   if (auto why = size.refusal())
     return refused{500, std::move(*why)};
-  for (auto& s : asked) {
+  for (auto& s : requested) {
     auto checks = checks_of(s->id);
     auto status = aggregated(checks);
     found.list.push_back({std::move(status), std::move(s), std::move(checks)});

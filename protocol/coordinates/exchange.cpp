@@ -38,9 +38,10 @@ void exchange::reconnected(node_id peer) {
 
 bool exchange::answered(node_id from, const probe_answer& a, local_time now) {
   const auto at = peers_.find(from);
-  if (at == peers_.end() || !at->second.asked || static_cast<std::uint64_t>(at->second.asked->count()) != a.sent_ns)
+  if (at == peers_.end() || !at->second.requested ||
+      static_cast<std::uint64_t>(at->second.requested->count()) != a.sent_ns)
     return false;
-  const auto sent = *std::exchange(at->second.asked, std::nullopt);
+  const auto sent = *std::exchange(at->second.requested, std::nullopt);
   const bool counts = estimator_.measured(from, a.own, now - sent);
   has_measured_ = has_measured_ || counts;
   return counts;
@@ -111,11 +112,11 @@ void exchange::tell(node_id peer, peer_state& state, std::vector<std::pair<node_
 void exchange::ask_next(local_time now, std::vector<std::pair<node_id, message>>& out) {
   if (peers_.empty())
     return;
-  auto next = peers_.upper_bound(asked_last_);
+  auto next = peers_.upper_bound(requested_last_);
   if (next == peers_.end())
     next = peers_.begin();
-  asked_last_ = next->first;
-  next->second.asked = now;
+  requested_last_ = next->first;
+  next->second.requested = now;
   out.emplace_back(next->first, probe{static_cast<std::uint64_t>(now.count())});
 }
 

@@ -35,7 +35,7 @@ public:
   /// Its connection is new, or lost: messages in transit may be lost.
   void reconnected(node_id peer);
 
-  probe_answer asked(const probe& p) const { return {p.sent_ns, estimator_.own()}; }
+  probe_answer requested(const probe& p) const { return {p.sent_ns, estimator_.own()}; }
   /// Only a reply to the last request counts. @returns whether it did
   bool answered(node_id from, const probe_answer& a, local_time now);
   void heard(const news& n, std::uint64_t wall_ms);
@@ -49,9 +49,9 @@ public:
 
 private:
   struct peer_state {
-    std::uint64_t sent_up_to = 0;    ///< number of the last row sent
-    std::uint64_t all_up_to = 0;     ///< rows of others are sent up to this one
-    std::optional<local_time> asked; ///< time of the unanswered request
+    std::uint64_t sent_up_to = 0;        ///< number of the last row sent
+    std::uint64_t all_up_to = 0;         ///< rows of others are sent up to this one
+    std::optional<local_time> requested; ///< time of the unanswered request
   };
 
   void store(row r, bool ours);
@@ -76,7 +76,7 @@ private:
   std::uint64_t last_change_ = 0;
 
   std::map<node_id, peer_state> peers_;
-  node_id asked_last_;
+  node_id requested_last_;
   bool changed_ = false;
   std::optional<local_time> taken_at_;
 };

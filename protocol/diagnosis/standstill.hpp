@@ -12,9 +12,9 @@ inline constexpr std::chrono::seconds standstill_min{2};
 /// @param asked how long a thread was to sleep
 /// @param slept how long it slept, by a clock that includes suspensions
 /// @returns how long it could not run; nullopt: less than standstill_min
-inline std::optional<std::chrono::nanoseconds> standstill_of(std::chrono::nanoseconds asked,
+inline std::optional<std::chrono::nanoseconds> standstill_of(std::chrono::nanoseconds requested,
                                                              std::chrono::nanoseconds slept) {
-  const auto late = slept - asked;
+  const auto late = slept - requested;
   return late >= standstill_min ? std::optional(late) : std::nullopt;
 }
 

@@ -56,7 +56,7 @@ departure::step departure::next(const place& here, time now) {
                         " could not commit anything: make another server a voter first, or make them leave, or remove "
                         "them with `belay operator raft remove-peer`"}};
   }
-  if (asked_)
+  if (requested_)
     return wait{};
   const bool leads = here.leader == here.self;
   if (leads && !here.serves)
@@ -79,7 +79,7 @@ departure::step departure::next(const place& here, time now) {
   } else if (here.leader.is_zero() && now < next_hand_over_) {
     return wait{}; // the target's election
   }
-  asked_ = true;
+  requested_ = true;
   return ask_leader{};
 }
 

@@ -58,7 +58,7 @@ private:
   std::optional<time> begun_;
   std::size_t hand_overs_ = 0;
   time next_hand_over_{0};
-  bool asked_ = false;
+  bool requested_ = false;
   std::optional<status> answer_;
 };
 

@@ -39,7 +39,7 @@ void keyring_rounds::answered(request_id id, node_id from, keyring_answer a) {
     settle(r->second, from, true, std::move(a));
 }
 
-void keyring_rounds::not_asked(request_id id, node_id member, std::string why) {
+void keyring_rounds::not_requested(request_id id, node_id member, std::string why) {
   if (const auto r = rounds_.find(id); r != rounds_.end())
     settle(r->second, member, MUTANT(member_not_asked_is_done),
            {MUTANT(member_not_asked_is_done), std::move(why), {}, false});

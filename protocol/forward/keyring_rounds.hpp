@@ -21,7 +21,7 @@ struct keyring_of_member {
 /// A finished operation.
 struct keyring_outcome {
   request_id id;
-  keyring_operation asked;
+  keyring_operation requested;
   bool local_only = false; ///< the client did not request the WAN pool
   std::vector<keyring_of_member> members;
 };
@@ -46,7 +46,7 @@ public:
   /// Ignores replies of other members and of finished operations.
   void answered(request_id id, node_id from, keyring_answer a);
   /// The request could not be sent to that member.
-  void not_asked(request_id id, node_id member, std::string why);
+  void not_requested(request_id id, node_id member, std::string why);
   /// Its connection is lost: it is unknown whether it completed the operation.
   void lost(node_id member);
   void expire(local_time now);

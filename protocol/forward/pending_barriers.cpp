@@ -8,7 +8,7 @@
 
 namespace belay::forward {
 
-void pending_barriers::asked_by(node_id follower, const read_index& q, bool leading, local_time deadline) {
+void pending_barriers::requested_by(node_id follower, const read_index& q, bool leading, local_time deadline) {
   const queued_barrier b{follower, q.id, q.lease_ok, deadline};
   if (leading)
     enqueue(b);
@@ -39,10 +39,10 @@ void pending_barriers::go_on(const leadership& now, log_index commit) {
       finish(b, false, {});
       continue;
     } else {
-      b.asked = now.elsewhere;
+      b.requested = now.elsewhere;
       actions_.push_back(to_peer{now.elsewhere, read_index{attempt, b.lease_ok}});
     }
-    asked_.emplace(attempt, std::move(b));
+    requested_.emplace(attempt, std::move(b));
   }
 }
 
@@ -54,53 +54,53 @@ void pending_barriers::finish(const queued_barrier& b, bool ok, log_index index)
 }
 
 void pending_barriers::confirmed(std::uint64_t attempt, log_index index) {
-  const auto it = asked_.find(attempt);
-  if (it == asked_.end())
+  const auto it = requested_.find(attempt);
+  if (it == requested_.end())
     return;
   finish(it->second, true, index);
-  asked_.erase(it);
+  requested_.erase(it);
 }
 
 void pending_barriers::failed(std::uint64_t attempt) {
-  const auto it = asked_.find(attempt);
-  if (it == asked_.end())
+  const auto it = requested_.find(attempt);
+  if (it == requested_.end())
     return;
   waiting_.push_back(std::move(it->second));
-  asked_.erase(it);
+  requested_.erase(it);
 }
 
 void pending_barriers::answered(node_id from, const read_index_reply& r) {
-  const auto it = asked_.find(r.id);
-  if (it == asked_.end() || it->second.asked.is_zero() || it->second.asked != from)
+  const auto it = requested_.find(r.id);
+  if (it == requested_.end() || it->second.requested.is_zero() || it->second.requested != from)
     return;
   if (r.ok)
     finish(it->second, true, r.index);
   else
     misdirected_.push_back(std::move(it->second));
-  asked_.erase(it);
+  requested_.erase(it);
 }
 
 template <class Lost>
 void pending_barriers::wait_again(Lost lost) {
-  for (auto it = asked_.begin(); it != asked_.end();) {
-    const auto asked = it->second.asked;
-    if (asked.is_zero() || !lost(asked)) {
+  for (auto it = requested_.begin(); it != requested_.end();) {
+    const auto requested = it->second.requested;
+    if (requested.is_zero() || !lost(requested)) {
       ++it;
       continue;
     }
     PROBE("peer: barrier asked again of another leader");
     waiting_.push_back(std::move(it->second));
-    it = asked_.erase(it);
+    it = requested_.erase(it);
   }
 }
 
 void pending_barriers::leader_changed(node_id leader) {
-  wait_again([leader](node_id asked) { return asked != leader; });
+  wait_again([leader](node_id requested) { return requested != leader; });
   attempts_ = MUTANT(read_id_reused) ? fresh_numbers(seed_) : attempts_;
 }
 
 void pending_barriers::peer_lost(node_id peer) {
-  wait_again([peer](node_id asked) { return asked == peer; });
+  wait_again([peer](node_id requested) { return requested == peer; });
 }
 
 // An immediate retry would repeat at once, at the speed of the network.
@@ -120,13 +120,13 @@ void pending_barriers::expire(local_time now) {
     give_up(b);
     return true;
   });
-  for (auto it = asked_.begin(); it != asked_.end();) {
+  for (auto it = requested_.begin(); it != requested_.end();) {
     if (it->second.deadline > now) {
       ++it;
       continue;
     }
     give_up(it->second);
-    it = asked_.erase(it);
+    it = requested_.erase(it);
   }
 }
 

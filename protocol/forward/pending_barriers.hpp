@@ -20,8 +20,8 @@ struct queued_barrier {
   std::uint64_t id = 0; ///< the requester's
   bool lease_ok = false;
   local_time deadline{0};
-  node_id asked{};   ///< the leader it was sent to; zero: not sent
-  bool waits = true; ///< false: fails at once while there is no leader
+  node_id requested{}; ///< the leader it was sent to; zero: not sent
+  bool waits = true;   ///< false: fails at once while there is no leader
 };
 
 /// A read of this node: serve it once `index` is applied, or fail it.
@@ -43,7 +43,7 @@ public:
   /// Waits for the next go_on().
   void enqueue(queued_barrier b) { waiting_.push_back(std::move(b)); }
   /// A follower's request.
-  void asked_by(node_id follower, const read_index& q, bool leading, local_time deadline);
+  void requested_by(node_id follower, const read_index& q, bool leading, local_time deadline);
   /// Sends waiting barriers, if there is a leader.
   void go_on(const leadership& now, log_index commit);
 
@@ -77,7 +77,7 @@ private:
   std::uint64_t seed_;
   std::vector<barrier_action> actions_;
   std::vector<queued_barrier> waiting_, misdirected_;
-  std::unordered_map<std::uint64_t, queued_barrier> asked_; ///< by attempt
+  std::unordered_map<std::uint64_t, queued_barrier> requested_; ///< by attempt
   fresh_numbers attempts_;
 };
 

@@ -135,7 +135,7 @@ void pending_calls::keep(queued_calls& where, queued_call c) {
 
 void pending_calls::end_wait(request_id id) {
   if (const auto it = forwarded_.find(id); it != forwarded_.end())
-    it->second.asked.waits = false; // the leader may send it back
+    it->second.requested.waits = false; // the leader may send it back
   else if (!queued_.empty() || !misdirected_.empty())
     ended_.insert(id);
 }
@@ -160,12 +160,12 @@ void pending_calls::expire(local_time now, const leadership& leader) {
       return true;
     });
   for (auto it = forwarded_.begin(); it != forwarded_.end();) {
-    if (it->second.asked.deadline + forward_timeout > now || MUTANT(forwarded_write_waits_for_ever)) {
+    if (it->second.requested.deadline + forward_timeout > now || MUTANT(forwarded_write_waits_for_ever)) {
       ++it;
       continue;
     }
     PROBE("peer: forwarded write never answered");
-    tell(it->second.asked.from, call_outcome::unknown, never_answered);
+    tell(it->second.requested.from, call_outcome::unknown, never_answered);
     it = forwarded_.erase(it);
   }
   // This node leads with a quorum that lacks the entry: a new member may be far behind.
@@ -180,7 +180,7 @@ void pending_calls::expire(local_time now, const leadership& leader) {
   }
   // Done, but this node does not receive the entry: its disk may be full.
   for (auto it = until_committed_.begin(); it != until_committed_.end();) {
-    if (it->second.asked.deadline > now) {
+    if (it->second.requested.deadline > now) {
       ++it;
       continue;
     }
@@ -242,20 +242,20 @@ bool pending_calls::answered(node_id from, reply r, log_index commit) {
   const auto it = forwarded_.find(r.id);
   if (it == forwarded_.end() || it->second.leader != from)
     return false;
-  auto asked = std::move(it->second.asked);
+  auto requested = std::move(it->second.requested);
   forwarded_.erase(it);
   if (r.outcome == call_outcome::retry) { // it was not proposed
     PROBE("peer: forwarded write asked again");
-    keep(MUTANT(asked_again_at_once) ? queued_ : misdirected_, std::move(asked));
+    keep(MUTANT(asked_again_at_once) ? queued_ : misdirected_, std::move(requested));
   } else if (r.outcome != call_outcome::done) {
-    tell(asked.from, r.outcome, std::move(r.bytes));
-  } else if (asked.kind == call_kind::renew_session) {
-    actions_.push_back(pass_answer{std::move(asked), std::move(r)});
+    tell(requested.from, r.outcome, std::move(r.bytes));
+  } else if (requested.kind == call_kind::renew_session) {
+    actions_.push_back(pass_answer{std::move(requested), std::move(r)});
   } else {
     if (r.index > commit)
       PROBE("peer: answer waits for the commit here");
     const auto index = r.index;
-    until_committed_.emplace(index, pass_answer{std::move(asked), std::move(r)});
+    until_committed_.emplace(index, pass_answer{std::move(requested), std::move(r)});
     committed_here(commit);
   }
   return true;
@@ -285,20 +285,20 @@ void pending_calls::forwarded_unknown(Lost lost, const char* text) {
       continue;
     }
     PROBE("peer: forwarded unknown");
-    if (f.asked.kind == call_kind::renew_session || MUTANT(forwarded_write_retried))
-      keep(queued_, std::move(f.asked)); // harmless when done twice
+    if (f.requested.kind == call_kind::renew_session || MUTANT(forwarded_write_retried))
+      keep(queued_, std::move(f.requested)); // harmless when done twice
     else
-      tell(f.asked.from, call_outcome::unknown, text);
+      tell(f.requested.from, call_outcome::unknown, text);
     it = forwarded_.erase(it);
   }
 }
 
 void pending_calls::leader_changed(node_id leader) {
-  forwarded_unknown([leader](node_id asked) { return asked != leader; }, leadership_lost);
+  forwarded_unknown([leader](node_id requested) { return requested != leader; }, leadership_lost);
 }
 
 void pending_calls::peer_lost(node_id peer) {
-  forwarded_unknown([peer](node_id asked) { return asked == peer; }, connection_lost);
+  forwarded_unknown([peer](node_id requested) { return requested == peer; }, connection_lost);
 }
 
 void pending_calls::tell(const origin& to, call_outcome outcome, std::string text) {

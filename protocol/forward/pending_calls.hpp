@@ -25,7 +25,7 @@ struct tell_client {
 };
 /// Pass the leader's reply to a client of this node; the outcome is `done`.
 struct pass_answer {
-  queued_call asked;
+  queued_call requested;
   reply answer;
 };
 /// This node leads: its session timers decide the renewal.
@@ -37,7 +37,7 @@ struct renew_here {
 };
 /// This node leads, and decides this operator's call itself.
 struct decide_here {
-  queued_call asked;
+  queued_call requested;
 };
 /// This node leads: propose these, all or none. Call proposed() or not_proposed() then.
 struct propose_here {
@@ -114,7 +114,7 @@ private:
     local_time deadline{0};
   };
   struct forwarded_call {
-    queued_call asked;
+    queued_call requested;
     node_id leader; ///< the node it was sent to: decides the outcome if a connection breaks
   };
 

@@ -96,8 +96,8 @@ struct rows_by_data {
     services.reserve(by_id.size());
     for (const auto& [id, service] : by_id)
       services.push_back(service);
-    const auto* asked = std::get_if<state::catalog_node>(&query);
-    const bool as_list = asked != nullptr && asked->as_list;
+    const auto* requested = std::get_if<state::catalog_node>(&query);
+    const bool as_list = requested != nullptr && requested->as_list;
     list_rows rows{"{\"Node\":", as_list ? "]}" : "}}", services.size(), {}, true};
     append_node(rows.begin, *found.node);
     // Like a nil list in Go. One that was filtered to nothing is empty.

@@ -179,8 +179,8 @@ struct body_writer {
   }
 
   response operator()(const state::key_names& found) const {
-    const auto* asked = std::get_if<state::kv_keys>(&query);
-    if (found.keys.empty() && asked && !asked->prefix.empty())
+    const auto* requested = std::get_if<state::kv_keys>(&query);
+    if (found.keys.empty() && requested && !requested->prefix.empty())
       return not_found();
     std::string out;
     go_compat::append_json_strings(out, found.keys);
@@ -190,8 +190,8 @@ struct body_writer {
   response operator()(const state::node_services& found) const {
     if (found.node)
       return list();
-    const auto* asked = std::get_if<state::catalog_node>(&query);
-    return json(asked != nullptr && asked->as_list ? "{\"Node\":null,\"Services\":null}" : "null");
+    const auto* requested = std::get_if<state::catalog_node>(&query);
+    return json(requested != nullptr && requested->as_list ? "{\"Node\":null,\"Services\":null}" : "null");
   }
 
   response operator()(const state::sessions&) const { return list(); }

@@ -65,12 +65,12 @@ std::string_view name_of(role r);
 
 /// Why a server started an election. For the operator's log only; no decision depends on it.
 enum class election_cause : std::uint8_t {
-  none,           ///< it has not started one since the process started
-  only_voter,     ///< its own vote is a quorum
-  leader_silent,  ///< no message from the leader for an election timeout
-  no_leader,      ///< no leader was known for an election timeout
-  no_winner,      ///< its previous election ended without a leader
-  asked_by_leader ///< the leader is transferring leadership to it
+  none,               ///< it has not started one since the process started
+  only_voter,         ///< its own vote is a quorum
+  leader_silent,      ///< no message from the leader for an election timeout
+  no_leader,          ///< no leader was known for an election timeout
+  no_winner,          ///< its previous election ended without a leader
+  requested_by_leader ///< the leader is transferring leadership to it
 };
 std::string_view name_of(election_cause c);
 

@@ -122,7 +122,7 @@ void core::impl::pre_campaign() {
 
 void core::impl::campaign(bool transfer) {
   if (transfer)
-    why_election = election_cause::asked_by_leader;
+    why_election = election_cause::requested_by_leader;
   else if (soft.role != role::pre_candidate)
     why_election = election_cause::only_voter;
   hard = {hard.term.next(), self};

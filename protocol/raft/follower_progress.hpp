@@ -18,7 +18,7 @@ struct outgoing_snapshot {
   bool reading = false;                 ///< a snapshot_read is unanswered
   bool all_read = false;                ///< the last chunk was read
   int paused_ticks = 0;                 ///< ticks until the next attempt: no checkpoint, or the follower rejected it
-  bool asked_where = false;             ///< the next reply decides where to continue
+  bool requested_where = false;         ///< the next reply decides where to continue
   int quiet_ticks = 0;                  ///< since the last reply or chunk read
 };
 

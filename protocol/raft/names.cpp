@@ -45,7 +45,7 @@ std::string_view name_of(election_cause c) {
     return "no leader known";
   case election_cause::no_winner:
     return "the previous election had no winner";
-  case election_cause::asked_by_leader:
+  case election_cause::requested_by_leader:
     return "leadership transfer";
   }
   return "?";

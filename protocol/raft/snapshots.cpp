@@ -26,7 +26,7 @@ bool sane_chunk(const message& m, const snapshot_chunk& c) {
 
 void core::impl::drive_snapshot(node_id id, follower_progress& p) {
   auto& s = p.snapshot;
-  if (s.reading || s.all_read || s.paused_ticks > 0 || s.asked_where ||
+  if (s.reading || s.all_read || s.paused_ticks > 0 || s.requested_where ||
       s.chunk_ends.size() >= lim.snapshot_chunks_inflight || p.silent_ticks > lim.election_ticks)
     return;
   s.reading = true;
@@ -45,11 +45,11 @@ void core::impl::tick_snapshot(node_id id, follower_progress& p) {
   s.reading = s.reading && !(MUTANT(slow_chunk_read_again) && s.quiet_ticks > lim.election_ticks);
   if (s.reading || !s.meta || s.quiet_ticks < 2 * lim.heartbeat_ticks || p.silent_ticks > lim.election_ticks)
     return;
-  if (s.chunk_ends.empty() && !s.all_read && !s.asked_where)
+  if (s.chunk_ends.empty() && !s.all_read && !s.requested_where)
     return;
   // Something was lost, or the last chunk is being installed. An empty chunk asks where to go on.
   s.quiet_ticks = 0;
-  s.asked_where = true;
+  s.requested_where = true;
   send_now(id, snapshot_chunk{*s.meta, s.wanted, make_payload({}), false});
 }
 
@@ -124,9 +124,9 @@ void core::impl::on_snapshot_reply(const message& m, const snapshot_reply& r) {
   }
   while (!s.chunk_ends.empty() && s.chunk_ends.front() <= r.next_offset)
     s.chunk_ends.pop_front();
-  if (!s.asked_where)
+  if (!s.requested_where)
     return;
-  s.asked_where = false;
+  s.requested_where = false;
   if (r.next_offset < s.read_offset) {
     PROBE("raft: snapshot chunk sent again");
     s.read_offset = r.next_offset;

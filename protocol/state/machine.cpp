@@ -471,7 +471,7 @@ reply machine::impl::carry_out_once(applying& a, const command& c) {
   if (scope && seal == nullptr) {
     if (auto known = known_outcome(*t, *scope, *c.once); known && !MUTANT(once_applied_again))
       return std::move(*known);
-    if (auto no = not_accepted(a, *scope, c.once->key, c.once->asked))
+    if (auto no = not_accepted(a, *scope, c.once->key, c.once->requested))
       return std::move(*no);
   }
   // A rejected write does not use up its key.

@@ -134,9 +134,9 @@ struct query : plain_query {
 /// Whether both read the same rows on behalf of the same token. False for transactions, settings.
 inline bool same_question(const query& a, const query& b) {
   const auto same = [&b](const auto& each) {
-    using asked = std::decay_t<decltype(each)>;
-    if constexpr (std::equality_comparable<asked>)
-      return each == std::get<asked>(b);
+    using requested = std::decay_t<decltype(each)>;
+    if constexpr (std::equality_comparable<requested>)
+      return each == std::get<requested>(b);
     else
       return false;
   };

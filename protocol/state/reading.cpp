@@ -320,7 +320,7 @@ answer_data data_for(const tables& t, const Query& q) {
 }
 /// The server itself may do everything (permissions.hpp decides for tokens).
 answer_data data_for(const tables&, const permissions_read& q) {
-  return permissions{std::vector<bool>(q.asked.size(), true)};
+  return permissions{std::vector<bool>(q.requested.size(), true)};
 }
 
 /// Not reachable: it needs a scope, see outcome_of().
@@ -338,9 +338,9 @@ log_index index_for(const tables&, const outcome_read&) {
 }
 
 /// The outcome of a write in the requester's scope.
-query_result outcome_of(const tables& t, const query& q, const outcome_read& asked) {
+query_result outcome_of(const tables& t, const query& q, const outcome_read& requested) {
   const auto scope = scope_of(t, q.by, {});
-  outcome_view found{scope ? t.outcomes.find(*scope, asked.key) : nullptr};
+  outcome_view found{scope ? t.outcomes.find(*scope, requested.key) : nullptr};
   const auto index = shown(found.row != nullptr ? found.row->index : log_index{});
   return {index, std::move(found)};
 }
@@ -377,8 +377,8 @@ query_result answer_one(const tables& t, const Query& q) {
 } // namespace
 
 query_result answer(const tables& t, const query& q) {
-  if (const auto* asked = std::get_if<outcome_read>(&q))
-    return outcome_of(t, q, *asked);
+  if (const auto* requested = std::get_if<outcome_read>(&q))
+    return outcome_of(t, q, *requested);
   auto found = std::visit([&](const auto& each) { return answer_one(t, each); }, static_cast<const plain_query&>(q));
   if (!q.near.empty())
     sort_by_nearness(found, t.places.get(), q.near);

@@ -48,7 +48,7 @@ void autopilot_checker::ask(std::size_t node) {
   auto& q = questions_[node];
   q.id = nodes_.next_request(node);
   q.life = nodes_.life(node);
-  q.asked = time_.now();
+  q.requested = time_.now();
   const forward::describe_health rules{nanoseconds(last_contact_threshold).count(), max_trailing_logs, "simulated"};
   caf::anon_send(
       nodes_.handles(node).raft_peer,
@@ -76,7 +76,7 @@ broken autopilot_checker::wrong() {
           "n" + std::to_string(node) + ": " +
           (q.answer ? check_health(*q.answer, truth()).value_or("the report was wrong when it was sent: " + *q.answer)
                     : "no answer");
-    if (q.answer && time_.now() - q.asked >= ask_again_after)
+    if (q.answer && time_.now() - q.requested >= ask_again_after)
       ask(node);
   }
   return found;

@@ -30,7 +30,7 @@ private:
   struct question {
     request_id id;
     int life = 0;
-    virtual_time asked{0};
+    virtual_time requested{0};
     std::optional<std::string> answer; ///< the newest one
     bool right = false;
   };

@@ -135,7 +135,7 @@ kv_model::received kv_model::carry_out_once(draft& d, const state::command& comm
   if (!owner)
     return refused_to(nullptr, command, d.index.prev(), d.time);
   const outcomes_model::owned_key key{*owner, seal != nullptr ? seal->key : command.once->key};
-  const auto asked = seal != nullptr ? seal->asked : command.once->asked;
+  const auto requested = seal != nullptr ? seal->requested : command.once->requested;
   const auto refused = [&](state::once_error why) { return state::reply{state::once_refusal{why, d.time}}; };
   auto plain = command;
   plain.once.reset();
@@ -153,7 +153,7 @@ kv_model::received kv_model::carry_out_once(draft& d, const state::command& comm
       again->decided_at = known->decided;
     return again;
   }
-  if (!outcomes_model::takes(asked, d.time))
+  if (!outcomes_model::takes(requested, d.time))
     return refused(state::once_error::too_old);
   note(moments_, d.index);
   if (seal != nullptr) {

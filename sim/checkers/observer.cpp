@@ -64,13 +64,13 @@ void observer::before(const enlisted& who, const caf::type_erased_tuple& message
   else if (who.kind == actor_kind::log && message.match_element<actors::write_log>(0))
     look_at_written(who.node, message.get_as<actors::write_log>(0));
   else if (who.kind == actor_kind::raft_peer && message.match_element<actors::barrier_request>(0))
-    barrier_asked(who.node, message.get_as<actors::barrier_request>(0));
+    barrier_requested(who.node, message.get_as<actors::barrier_request>(0));
   else if (who.kind == actor_kind::fsm && message.match_element<actors::barrier_result>(0))
     barrier_answered(who.node, message.get_as<actors::barrier_result>(0));
 }
 
 // A barrier must cover everything that was committed anywhere when it was requested.
-void observer::barrier_asked(std::size_t node, const actors::barrier_request& b) {
+void observer::barrier_requested(std::size_t node, const actors::barrier_request& b) {
   if (!b.lease_ok || lease_is_safe_)
     barriers_[{node, nodes_.life(node), b.id}] = {rules_.committed(), time_.now(), b.lease_ok};
 }
@@ -79,11 +79,11 @@ void observer::barrier_answered(std::size_t node, const actors::barrier_result& 
   const auto it = barriers_.find({node, nodes_.life(node), b.id});
   if (it == barriers_.end())
     return;
-  const auto& asked = it->second;
-  if (b.ok && b.index < asked.committed &&
-      !(asked.lease_ok && clocks_.lease_in_doubt_between(asked.asked, time_.now())))
+  const auto& requested = it->second;
+  if (b.ok && b.index < requested.committed &&
+      !(requested.lease_ok && clocks_.lease_in_doubt_between(requested.requested, time_.now())))
     complain("barriers", "node " + std::to_string(node) + " may read at index " + to_string(b.index) +
-                             ", but at its request " + to_string(asked.committed) + " was committed");
+                             ", but at its request " + to_string(requested.committed) + " was committed");
   barriers_.erase(it);
 }
 

@@ -100,7 +100,7 @@ private:
   void take_committed(std::size_t node, const actors::committed_entries& c);
   void look_at_frames(std::size_t node, const actors::send_frames& frames);
   void chunk_read(std::size_t node, const raft::snapshot_read& what);
-  void barrier_asked(std::size_t node, const actors::barrier_request& b);
+  void barrier_requested(std::size_t node, const actors::barrier_request& b);
   void barrier_answered(std::size_t node, const actors::barrier_result& b);
   void check_leases(std::size_t new_leader);
   void compare_logs();
@@ -137,7 +137,7 @@ private:
       forwarded_; ///< how often, by node, life and request
   struct barrier {
     log_index committed; ///< when it was requested
-    virtual_time asked{0};
+    virtual_time requested{0};
     bool lease_ok = false;
   };
   std::map<std::tuple<std::size_t, int, std::uint64_t>, barrier> barriers_;    ///< by node, life and number

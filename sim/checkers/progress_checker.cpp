@@ -108,7 +108,7 @@ void progress_checker::begun(const operation& op) {
       std::find(able_.begin(), able_.end(), op.node) == able_.end())
     return;
   pending_.insert(op.id);
-  last_asked_ = op.invoked;
+  last_requested_ = op.invoked;
   if (!owed_since_)
     owed_since_ = op.invoked;
 }
@@ -131,7 +131,7 @@ broken progress_checker::look() {
     pending_.clear();
     return std::nullopt;
   }
-  if (pending_.empty() && now - last_asked_ > trying_again)
+  if (pending_.empty() && now - last_requested_ > trying_again)
     owed_since_.reset();
   const auto since = owed_since_ ? *owed_since_ : now;
   longest_ = std::max(longest_, now - since);

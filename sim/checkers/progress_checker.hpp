@@ -50,7 +50,7 @@ private:
   virtual_time able_since_{0};
   std::optional<virtual_time> owed_since_; ///< a put was sent to them, and no write was done since
   std::set<std::uint64_t> pending_;        ///< puts at them
-  virtual_time last_asked_{0};
+  virtual_time last_requested_{0};
   virtual_time longest_{0};
 };
 

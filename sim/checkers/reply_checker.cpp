@@ -160,10 +160,10 @@ std::string without_times(state::command c) {
   c.client_address.reset();
   if (c.once) { // the rest shows whether two requests are the same
     c.once->print = {};
-    c.once->asked = {};
+    c.once->requested = {};
   }
   if (auto* s = std::get_if<state::outcome_seal>(&c))
-    s->asked = {};
+    s->requested = {};
   if (auto* t = std::get_if<state::acl_token_set>(&c))
     t->token.create_time_ns = t->token.expiration_time_ns = 0;
   return wire::encode_command(c);
@@ -229,7 +229,7 @@ broken reply_checker::count(const same_command& c) const {
   for (auto i : c.entries)
     text += " " + to_string(i);
   text += ", but may be committed at most " + std::to_string(c.may_commit) + " times; requested by operation";
-  for (auto id : c.asked_by)
+  for (auto id : c.requested_by)
     text += " " + std::to_string(id);
   return text;
 }
@@ -241,7 +241,7 @@ void reply_checker::begun(operation& op) {
   if (!op.write)
     return;
   auto& same = commands_[without_times(*op.write)];
-  same.asked_by.push_back(op.id);
+  same.requested_by.push_back(op.id);
   ++same.may_commit;
   // Servers may try an acquire that waits for a lock delay several times, each with a log entry.
   same.by_clients_only =
@@ -255,7 +255,7 @@ void reply_checker::begun(operation& op) {
   state::command plain = state::kv_write{acquire->op};
   plain.by = op.write->by;
   auto& as_before = commands_[without_times(plain)];
-  as_before.asked_by.push_back(op.id);
+  as_before.requested_by.push_back(op.id);
   plain_of_[op.id] = &as_before; // tried as often as the servers consider it worth a log entry
 }
 

@@ -54,7 +54,7 @@ private:
   };
   /// Operations with identical command bytes. Only deletes can be identical.
   struct same_command {
-    std::vector<std::uint64_t> asked_by;
+    std::vector<std::uint64_t> requested_by;
     std::size_t may_commit = 0; ///< sent, and neither rejected nor answered without an entry
     std::vector<log_index> entries;
     bool by_clients_only = false; ///< servers never propose such a command

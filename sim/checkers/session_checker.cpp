@@ -100,7 +100,7 @@ broken session_checker::committed(const raft::entry& e, virtual_time now, std::o
   return std::nullopt;
 }
 
-broken session_checker::too_soon(const std::string& id, const life& l, virtual_time asked) {
+broken session_checker::too_soon(const std::string& id, const life& l, virtual_time requested) {
   const auto* past = model_.sessions().past(id);
   if (!rules_.trust_clocks || past == nullptr || !l.timed_out)
     return std::nullopt;
@@ -110,11 +110,11 @@ broken session_checker::too_soon(const std::string& id, const life& l, virtual_t
       exact ? std::chrono::duration_cast<nanoseconds>(ttl / rules_.fastest_clock) - grain_of_clocks : ttl;
   if (exact)
     PROBE("sessions: an exact one ended by its TTL");
-  if (*l.timed_out < asked || *l.timed_out - asked >= least)
+  if (*l.timed_out < requested || *l.timed_out - requested >= least)
     return std::nullopt;
   ++wrongly_released_;
   return "session " + id + " with a TTL of " + in_seconds(ttl) + " was ended for its TTL at " +
-         in_seconds(*l.timed_out) + ", although it was renewed or created by a request of " + in_seconds(asked);
+         in_seconds(*l.timed_out) + ", although it was renewed or created by a request of " + in_seconds(requested);
 }
 
 /// The leader of that entry's term made it, so it could have made the entry of a session's end.
@@ -225,14 +225,14 @@ bool session_checker::is_about_to_end(const operation& op, const life& l) const 
   return op.returned >= std::max(l.sure, l.born) + least;
 }
 
-broken session_checker::check_fence(const operation& op, const state::kv_op& asked, std::uint64_t fence) {
-  const auto grant = model_.granted_at(asked.key, op.index);
-  if (grant.is_zero() || model_.doubtful(asked.key, op.index))
+broken session_checker::check_fence(const operation& op, const state::kv_op& requested, std::uint64_t fence) {
+  const auto grant = model_.granted_at(requested.key, op.index);
+  if (grant.is_zero() || model_.doubtful(requested.key, op.index))
     return std::nullopt;
-  auto& known = fences_[asked.key];
+  auto& known = fences_[requested.key];
   const auto [it, fresh] = known.emplace(grant, fence);
   const auto complaint = [&](const std::string& text) {
-    return "operation " + std::to_string(op.id) + " got key " + asked.key + " by the grant of entry " +
+    return "operation " + std::to_string(op.id) + " got key " + requested.key + " by the grant of entry " +
            to_string(grant) + " with fence " + std::to_string(fence) + ", " + text;
   };
   if (it->second != fence)

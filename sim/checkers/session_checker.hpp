@@ -66,8 +66,8 @@ private:
 
   broken check_renewal(const operation& op);
   bool is_about_to_end(const operation& op, const life& l) const;
-  broken check_fence(const operation& op, const state::kv_op& asked, std::uint64_t fence);
-  broken too_soon(const std::string& id, const life& l, virtual_time asked);
+  broken check_fence(const operation& op, const state::kv_op& requested, std::uint64_t fence);
+  broken too_soon(const std::string& id, const life& l, virtual_time requested);
   broken too_late(const raft::entry& e, virtual_time made);
   virtual_time stood_since(virtual_time from) const {
     return rules_.clocks == nullptr ? virtual_time::zero() : rules_.clocks->stood_since(from);

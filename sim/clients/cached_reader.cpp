@@ -61,7 +61,7 @@ void cached_reader::ask(std::size_t agent, const std::string& path) {
   auto& c = clients_[agent];
   const auto node = nodes_.size() + agent;
   c.connection = ++connections_;
-  c.asked = time_.now();
+  c.requested = time_.now();
   c.answer.clear();
   look_at_servers(agent);
   auto request = "GET " + path + "?cached HTTP/1.1\r\nHost: 127.0.0.1:8500\r\n" + token_header_;
@@ -113,7 +113,7 @@ bool cached_reader::on_bytes(connection_id connection, std::string_view bytes, b
                       " from the cache: " + (answer->header("X-Cache") ? *answer->header("X-Cache") : "-"));
     if (auto wrong = check(i, *answer); wrong && !complaint_)
       complaint_ =
-          "agent " + std::to_string(i) + " answered a read with ?cached of " + in_seconds(c.asked) + ": " + *wrong;
+          "agent " + std::to_string(i) + " answered a read with ?cached of " + in_seconds(c.requested) + ": " + *wrong;
     const auto* how = answer->header("X-Cache");
     if (c.about == subject::datacenters && answer->status == 200 && how != nullptr && *how == "MISS") {
       c.fetched = time_.now();
@@ -147,15 +147,15 @@ broken cached_reader::check_datacenters(const client& c, bool hit) const {
     return std::nullopt;
   if (!c.fetched)
     return std::string("from the cache, although no server has answered");
-  if (c.max_age && c.asked - *c.fetched > *c.max_age + rounding)
+  if (c.max_age && c.requested - *c.fetched > *c.max_age + rounding)
     return "a server sent it at " + in_seconds(*c.fetched) + ", and may be " + in_seconds(*c.max_age) + " old";
   return std::nullopt;
 }
 
 broken cached_reader::check_services(const client& c, const http_answer& a) const {
-  if (c.asked - quiet_since_ < asks_again)
+  if (c.requested - quiet_since_ < asks_again)
     return std::nullopt;
-  const auto known = c.services.since(c.asked - refreshed_within_);
+  const auto known = c.services.since(c.requested - refreshed_within_);
   const auto* index = a.header("X-Consul-Index");
   if (index == nullptr)
     return std::string("a list of services without an index");

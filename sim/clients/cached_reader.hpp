@@ -41,7 +41,7 @@ private:
     connection_id connection = 0; ///< zero: no request is pending
     subject about = subject::datacenters;
     std::optional<std::chrono::seconds> max_age;
-    virtual_time asked{0};
+    virtual_time requested{0};
     std::string answer;
     std::optional<virtual_time> fetched; ///< when the list of datacenters was received from a server
     bool sure = true;                    ///< whether `fetched` is certain

@@ -113,16 +113,16 @@ state::txn catalog_client::next(std::uint64_t drawn, std::uint64_t fresh) const 
 }
 
 void catalog_client::learn(const operation& o) {
-  const auto* asked = o.write ? std::get_if<state::txn>(&*o.write) : nullptr;
+  const auto* requested = o.write ? std::get_if<state::txn>(&*o.write) : nullptr;
   const auto* received = std::get_if<state::txn_reply>(&o.reply);
-  if (asked == nullptr || received == nullptr)
+  if (requested == nullptr || received == nullptr)
     return;
   for (const auto& r : received->results)
     std::visit(overloaded{[](const state::kv_entry_ptr&) {},
                           [&](const state::node_ptr& n) { seen_[n->node] = n->modify_index; },
                           [&](const state::service_ptr& s) {
                             // The response names no node; a transaction has only one.
-                            for (const auto& each : asked->ops)
+                            for (const auto& each : requested->ops)
                               if (const auto* wanted = std::get_if<state::service_op>(&each))
                                 seen_[wanted->service.node + "/s/" + s->id] = s->modify_index;
                           },

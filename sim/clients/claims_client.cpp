@@ -258,7 +258,7 @@ claims_client::request claims_client::ask(std::uint64_t drawn) {
 
 claims_client::request claims_client::on_one(std::uint64_t drawn) {
   const auto& c = claims_[key_part(drawn) % claims_.size()];
-  const auto& a = c.asked;
+  const auto& a = c.requested;
   switch (spare_part(drawn) % 8) {
   case 0:
   case 1: // the same again: after an unknown outcome, or to continue waiting
@@ -266,7 +266,7 @@ claims_client::request claims_client::on_one(std::uint64_t drawn) {
   case 2: {
     std::string to = c.behind.empty() || pause_part(drawn) % 2 == 0 ? std::string() : c.behind.back();
     if (to.empty() && pause_part(drawn) % 3 == 0 && claims_.size() > 1)
-      to = claims_.back().asked.id;
+      to = claims_.back().requested.id;
     return asking{state::claim_hand_over{a.name, a.id, std::move(to)}};
   }
   case 3:
@@ -378,18 +378,18 @@ claims_client::request claims_client::on_guarded(std::uint64_t drawn, std::uint6
 
 claims_client::claim* claims_client::find(const std::string& name, const std::string& id) {
   const auto it = std::find_if(claims_.begin(), claims_.end(), [&](const claim& c) {
-    return c.asked.name == name && (id.empty() || c.asked.id == id);
+    return c.requested.name == name && (id.empty() || c.requested.id == id);
   });
   return it == claims_.end() ? nullptr : &*it;
 }
 
 void claims_client::drop(const std::string& name, const std::string& id) {
   const auto it = std::find_if(claims_.begin(), claims_.end(),
-                               [&](const claim& c) { return c.asked.name == name && c.asked.id == id; });
+                               [&](const claim& c) { return c.requested.name == name && c.requested.id == id; });
   if (it == claims_.end())
     return;
-  over_.push_back(it->asked);
-  long_ago_.offer(it->asked, now_);
+  over_.push_back(it->requested);
+  long_ago_.offer(it->requested, now_);
   if (over_.size() > over_max)
     over_.erase(over_.begin());
   claims_.erase(it);
@@ -397,7 +397,7 @@ void claims_client::drop(const std::string& name, const std::string& id) {
 
 void claims_client::forget_session() {
   while (!claims_.empty())
-    drop(claims_.back().asked.name, std::string(claims_.back().asked.id));
+    drop(claims_.back().requested.name, std::string(claims_.back().requested.id));
   session_ = {};
   key_.clear();
   key_fence_ = 0;

@@ -32,7 +32,7 @@ public:
 
 private:
   struct claim {
-    state::claim_ask asked;          ///< with an id of its own
+    state::claim_ask requested;      ///< with an id of its own
     std::uint64_t fence = 0;         ///< the last fencing token received; zero: it may wait
     std::vector<std::string> behind; ///< ids that were reported to be ahead of it
   };

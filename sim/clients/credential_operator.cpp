@@ -174,7 +174,7 @@ std::vector<std::string> credential_operator::keys_after_step() const {
 }
 
 void credential_operator::next_of_keys() {
-  if (asked_.connection != 0)
+  if (requested_.connection != 0)
     return;
   for (std::size_t i = 0; i < nodes_.places(); ++i)
     if (doors_.excused(i) && nodes_.state(i) != node_state::down && !careless_)
@@ -190,33 +190,33 @@ void credential_operator::ask(std::size_t node) {
   constexpr const char* methods[] = {"POST", "PUT", "DELETE"};
   const auto& key = step_ == key_step::remove ? current_.encrypt.front() : wanted_;
   const auto body = R"({"Key":")" + key + R"("})";
-  asked_ = {++connections_, node, {}, {}};
+  requested_ = {++connections_, node, {}, {}};
   for (const auto& m : nodes_.core(node)->config().members)
-    asked_.members.insert(m.id);
+    requested_.members.insert(m.id);
   const auto request = std::string(methods[static_cast<std::size_t>(step_)]) + " /v1/operator/keyring";
-  trace_.add(asked_.connection << 8 | node);
+  trace_.add(requested_.connection << 8 | node);
   if (trace_.wanted())
     trace_.line(time_.now(), node, "asked " + request + " " + body);
-  nodes_.gateway(node).send(asked_.connection, request + " HTTP/1.1\r\nHost: 127.0.0.1:8500\r\n" + token_header_ +
-                                                   "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
-                                                   body);
-  time_.after(operators_patience, [this, connection = asked_.connection] {
-    if (asked_.connection != connection)
+  nodes_.gateway(node).send(requested_.connection, request + " HTTP/1.1\r\nHost: 127.0.0.1:8500\r\n" + token_header_ +
+                                                       "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+                                                       body);
+  time_.after(operators_patience, [this, connection = requested_.connection] {
+    if (requested_.connection != connection)
       return;
-    if (nodes_.state(asked_.node) != node_state::down)
-      nodes_.gateway(asked_.node).hang_up(connection);
-    asked_ = {};
+    if (nodes_.state(requested_.node) != node_state::down)
+      nodes_.gateway(requested_.node).hang_up(connection);
+    requested_ = {};
   });
 }
 
 bool credential_operator::on_bytes(connection_id c, std::string_view bytes, bool last) {
-  if (c != asked_.connection)
+  if (c != requested_.connection)
     return false;
-  asked_.answer += bytes;
-  const auto answer = whole_answer(asked_.answer, last);
+  requested_.answer += bytes;
+  const auto answer = whole_answer(requested_.answer, last);
   if (!answer && !last)
     return true;
-  const auto question = std::exchange(asked_, {});
+  const auto question = std::exchange(requested_, {});
   if (!answer)
     return false;
   trace_.add(c << 16 ^ static_cast<std::uint64_t>(answer->status));
@@ -229,15 +229,15 @@ bool credential_operator::on_bytes(connection_id c, std::string_view bytes, bool
 }
 
 void credential_operator::on_node_gone(std::size_t node) {
-  if (asked_.connection != 0 && asked_.node == node)
-    asked_ = {};
+  if (requested_.connection != 0 && requested_.node == node)
+    requested_ = {};
 }
 
 void credential_operator::look_at_members() {
-  if (asked_.connection == 0)
+  if (requested_.connection == 0)
     return;
-  if (const auto* asked = nodes_.core(asked_.node))
-    std::erase_if(asked_.members, [&](node_id id) { return !asked->config().contains(id); });
+  if (const auto* requested = nodes_.core(requested_.node))
+    std::erase_if(requested_.members, [&](node_id id) { return !requested->config().contains(id); });
 }
 
 /// All that were members from the request to the response have done it, or the response was wrong,
@@ -299,7 +299,7 @@ void credential_operator::answered(const http_answer& a) {
 
 void credential_operator::fix_by_hand() {
   for (std::size_t i = 0; i < nodes_.places(); ++i) {
-    if (!doors_.excused(i) || !nodes_.running(i) || wronged_.contains(i) || asked_.connection != 0)
+    if (!doors_.excused(i) || !nodes_.running(i) || wronged_.contains(i) || requested_.connection != 0)
       continue;
     if (const auto keys = keys_now(); !keys.empty() && !doors_.write_keyring(i, nodes_.disk(i).files(), keys))
       continue;
@@ -315,7 +315,7 @@ void credential_operator::put_right() {
   if (!careless_)
     return;
   wronged_.clear();
-  asked_ = {};
+  requested_ = {};
   if (!coming_.empty() && !reached_.empty())
     current_ = coming_.front();
   for (std::size_t i = 0; i < nodes_.places(); ++i) {

@@ -82,7 +82,7 @@ private:
   std::vector<std::string> keys_; ///< that a node must get by hand to reach all others
   key_step step_ = key_step::install;
   std::string wanted_; ///< the new key
-  question asked_;
+  question requested_;
 
   std::set<std::size_t> wronged_; ///< by mistakes
   std::uint64_t made_ = 0;        ///< keys

@@ -825,20 +825,20 @@ std::string request_of(const session_renewal& r) {
 broken understand_renewals(const http_answer& a, operation& o) {
   const auto body = json::parse(a.body);
   const auto& all = body.as_array();
-  const auto& asked = *o.renewal;
-  if (a.status != 200 || all.size() != asked.beside.size() + 1)
+  const auto& requested = *o.renewal;
+  if (a.status != 200 || all.size() != requested.beside.size() + 1)
     return "a list of renewals was answered " + described(a);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto& one = all[i].as_object();
-    const bool last = i == asked.beside.size(), renewed = one.at("Renewed").as_bool();
-    if (text_in(one, "ID") != (last ? asked.session : asked.beside[i]))
+    const bool last = i == requested.beside.size(), renewed = one.at("Renewed").as_bool();
+    if (text_in(one, "ID") != (last ? requested.session : requested.beside[i]))
       return "the renewal of another session was told: " + described(a);
     if (!last && renewed)
       return "a session that never existed is reported as renewed: " + described(a);
     if (!last || !renewed)
       continue;
     auto session = std::make_shared<state::session_record>();
-    session->id = asked.session;
+    session->id = requested.session;
     o.renewed = std::move(session);
   }
   return std::nullopt;

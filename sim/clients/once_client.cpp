@@ -227,9 +227,9 @@ void once_client::learn(const operation& o) {
     if (lost) // a restore, or its node, has ended it
       session_.clear();
   }
-  const auto* asked = o.read ? std::get_if<state::kv_get>(&o.read->query) : nullptr;
+  const auto* requested = o.read ? std::get_if<state::kv_get>(&o.read->query) : nullptr;
   const auto* found = o.answer ? std::get_if<state::kv_entries>(&o.answer->data) : nullptr;
-  if (asked != nullptr && asked->key == plain_key && found != nullptr)
+  if (requested != nullptr && requested->key == plain_key && found != nullptr)
     seen_at_ = found->entries.empty() ? log_index{} : found->entries.front()->modify_index;
 }
 

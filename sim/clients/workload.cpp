@@ -86,7 +86,7 @@ void workload::start() {
     else if (i >= others)
       c.access.emplace(access_);
     else if (i >= swarm_.clients + swarm_.watchers)
-      c.locks.emplace(i - swarm_.clients - swarm_.watchers, sessions_asked_for_, swarm_.client_agents);
+      c.locks.emplace(i - swarm_.clients - swarm_.watchers, sessions_requested_for_, swarm_.client_agents);
     c.home = i % (swarm_.nodes + swarm_.replicas + swarm_.client_agents);
     if (c.home >= swarm_.nodes) // after the spares
       c.home += swarm_.spares;

@@ -155,7 +155,7 @@ private:
   wait_checker& waits_;
   session_checker& sessions_;
   answer_time_checker& times_;
-  known_sessions sessions_asked_for_;
+  known_sessions sessions_requested_for_;
   known_access access_;
   std::deque<client_state> clients_;
   catalog_client catalog_;

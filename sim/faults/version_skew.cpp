@@ -26,7 +26,7 @@ void version_skew::act() {
   // The older server gets commands of that kind only from its peers.
   if (drawn % 2 == 0 || !nodes_.running(node) || nodes_.level_of(node) < level)
     return;
-  ++asked_;
+  ++requested_;
   trace_.line(time_.now(), node, "a newer client asks for a command of a newer kind");
   const auto command = wire::encode_needs({level, "9.8.7"}) + "\xc8 of a newer kind";
   caf::anon_send(nodes_.handles(node).raft_peer,

@@ -13,7 +13,7 @@ public:
 
   void start();
   void stop() { acting_ = false; }
-  std::uint64_t asked() const { return asked_; }
+  std::uint64_t requested() const { return requested_; }
 
   /// The level of that kind.
   static constexpr state::feature_level level = 1;
@@ -26,7 +26,7 @@ private:
   event_trace& trace_;
   cluster& nodes_;
   bool acting_ = false;
-  std::uint64_t asked_ = 0;
+  std::uint64_t requested_ = 0;
 };
 
 } // namespace belay::sim

@@ -76,9 +76,10 @@ swarm swarm_for(tape& choices, const profile& p, const belay_ground::plan& wante
   s.peer.queue_timeout = std::max<milliseconds>(s.peer.queue_timeout, 1500ms);
   for (const auto& f : known_faults) {
     const std::string name(f.name);
-    const bool asked_for = std::find(only_on_request.begin(), only_on_request.end(), f.name) == only_on_request.end() ||
-                           wanted.with.contains(name);
-    if (!wanted.any_faults || !asked_for || wanted.without.contains(name))
+    const bool requested_for =
+        std::find(only_on_request.begin(), only_on_request.end(), f.name) == only_on_request.end() ||
+        wanted.with.contains(name);
+    if (!wanted.any_faults || !requested_for || wanted.without.contains(name))
       s.faults.*f.where = false;
   }
   s.faults.unverified_peer = false;
@@ -276,7 +277,7 @@ run_report run_scenario(tape& choices, const run_options& options, const belay_g
     p.faults = wanted.any_faults;
     report = cluster_stage(choices, options, p, wanted).execute();
     report.seed = choices.seed();
-    report.operations = counts.asked;
+    report.operations = counts.requested;
     report.done = counts.done;
     report.refused = counts.refused;
     report.unknown = counts.unknown;

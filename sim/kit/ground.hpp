@@ -86,7 +86,7 @@ struct plan {
 std::vector<std::string> fault_names();
 
 struct outcome_counts {
-  std::uint64_t asked = 0, done = 0, refused = 0, unknown = 0;
+  std::uint64_t requested = 0, done = 0, refused = 0, unknown = 0;
   std::map<std::string, std::uint64_t> faults; ///< faults of clients, by name
 };
 

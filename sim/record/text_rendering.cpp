@@ -154,7 +154,7 @@ std::string rendered(const state::command& c) {
           [](const state::waits_withdraw& w) {
             std::string text = "withdraw of clients that disconnected";
             for (const auto& wait : w.waits)
-              text += " [" + wait.session + " for " + wait.key + " as of " + to_string(wait.asked_at) + "]";
+              text += " [" + wait.session + " for " + wait.key + " as of " + to_string(wait.requested_at) + "]";
             return text;
           },
           [](const state::claims_alarm& a) { return "look at what is due at " + to_string(a.at); },

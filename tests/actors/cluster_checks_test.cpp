@@ -27,9 +27,9 @@ constexpr milliseconds year{365LL * 24 * 3600 * 1000};
 /// Proposes bytes as if that node, which leads, had received them from its own gateway.
 call propose_raw(cluster_fixture& c, std::size_t node, std::string bytes) {
   static std::uint64_t n = 0x5000;
-  const call asked{node, 1, request_id{++n}};
-  caf::anon_send(c.peer(node), propose_write{asked.id, make_payload(std::move(bytes))});
-  return asked;
+  const call requested{node, 1, request_id{++n}};
+  caf::anon_send(c.peer(node), propose_write{requested.id, make_payload(std::move(bytes))});
+  return requested;
 }
 
 std::string command_of_level(state::feature_level level) {

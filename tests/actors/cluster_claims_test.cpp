@@ -139,7 +139,7 @@ TEST_CASE("the leader sees to it that waits end in time", "[actors][claims]") {
   const auto a = c.session(leader, seconds(3600)), b = c.session(leader, seconds(3600));
   claimed(c, leader, ask(a));
   CHECK(std::get<bool>(c.written(c.write(leader, acquire(a, 1000))).reply));
-  const auto asked = c.now();
+  const auto requested = c.now();
   SECTION("a claim with a deadline") {
     const auto parked = wait_for(c, follower, claimed(c, follower, ask(b, 5000)), seconds(60));
     CHECK(standing(c.found(parked)).ended->why == state::claim_end::deadline);
@@ -148,8 +148,8 @@ TEST_CASE("the leader sees to it that waits end in time", "[actors][claims]") {
     const auto parked = wait_for(c, follower, claimed(c, follower, acquire(b, 5000)), seconds(60));
     CHECK(standing(c.found(parked)).ended->why == state::claim_end::deadline);
   }
-  CHECK(c.now() - asked >= seconds(5) - claims_slack);
-  CHECK(c.now() - asked <= seconds(5) + claims_slack);
+  CHECK(c.now() - requested >= seconds(5) - claims_slack);
+  CHECK(c.now() - requested <= seconds(5) + claims_slack);
 }
 
 TEST_CASE("a new leader knows due timers from the state", "[actors][claims]") {
@@ -197,9 +197,9 @@ TEST_CASE("a thousand waits that end at once end soon", "[actors][claims]") {
     last = claimed(c, leader, each);
   }
   const auto parked = wait_for(c, leader, last, seconds(600));
-  const auto asked = c.now();
+  const auto requested = c.now();
   CHECK(standing(c.found(parked)).ended->why == state::claim_end::deadline);
-  CHECK(c.now() - asked <= seconds(21));
+  CHECK(c.now() - requested <= seconds(21));
 }
 
 TEST_CASE("a leader with its lease refuses a late acquire without an entry", "[actors][claims]") {
@@ -238,14 +238,14 @@ TEST_CASE("of concurrent acquires one gets an entry", "[actors][claims]") {
   };
   c.pass(seconds(3)); // the agents have registered their nodes
   const auto before = c.log(leader).kept().entries.size();
-  std::vector<call> asked;
+  std::vector<call> requested;
   for (const auto& s : sessions)
-    asked.push_back(c.write(leader, acquire(s)));
+    requested.push_back(c.write(leader, acquire(s)));
 
   SECTION("the others are late when it is applied") {
-    CHECK(std::get<bool>(c.written(asked.front()).reply));
-    for (std::size_t i = 1; i < asked.size(); ++i) {
-      const auto late = c.written(asked[i]);
+    CHECK(std::get<bool>(c.written(requested.front()).reply));
+    for (std::size_t i = 1; i < requested.size(); ++i) {
+      const auto late = c.written(requested[i]);
       CHECK_FALSE(std::get<bool>(late.reply));
       CHECK(late.reply.note.holder == sessions.front());
     }
@@ -263,7 +263,7 @@ TEST_CASE("of concurrent acquires one gets an entry", "[actors][claims]") {
     const auto kept = c.write(leader, acquire(sessions.back()));
     c.leader(c.all_but(leader));
     c.net().heal();
-    for (const auto& each : asked)
+    for (const auto& each : requested)
       CHECK(c.answered(each));
     REQUIRE(c.until([&] { return c.answered(alone) && c.answered(kept); }));
     CHECK(c.written(alone).outcome != wire::call_outcome::refused);

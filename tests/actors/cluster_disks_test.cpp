@@ -504,12 +504,12 @@ TEST_CASE("a follower without space responds within the hold time, and is report
   c.log(full).set_full(true);
   c.put_done(leader, "k", "new");
   c.pass(seconds(3));
-  const auto asked = c.now();
+  const auto requested = c.now();
   const auto write = c.put(full, "through", "it");
   const auto read = c.get(full, "k");
   REQUIRE(c.until([&] { return c.answered(write) && c.answered(read); }, seconds(60)));
   // The hold time is 7 s; a read may wait for the next tick of the tables.
-  CHECK(c.now() - asked <= milliseconds(7500));
+  CHECK(c.now() - requested <= milliseconds(7500));
   CHECK(c.written(write).outcome == call_outcome::done);
   const auto found = c.found(read);
   CHECK((failed(found) || value_of(found) == "new")); // never the old one

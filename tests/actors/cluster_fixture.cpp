@@ -335,11 +335,11 @@ call cluster_fixture::operate(std::size_t index, const forward::operator_call& w
 
 call cluster_fixture::operate_keys(std::size_t index, forward::keyring_operation what) {
   const auto made = next_call(index);
-  status_request asked{made.id, {}};
-  asked.what.kind = http::local_kind::keyring;
-  asked.what.keys = std::move(what);
-  asked.what.local_only = true;
-  caf::anon_send(handles(index).raft_peer, std::move(asked));
+  status_request requested{made.id, {}};
+  requested.what.kind = http::local_kind::keyring;
+  requested.what.keys = std::move(what);
+  requested.what.local_only = true;
+  caf::anon_send(handles(index).raft_peer, std::move(requested));
   return made;
 }
 
@@ -370,13 +370,14 @@ call cluster_fixture::read(std::size_t index, const state::query& q, http::consi
   return made;
 }
 
-call cluster_fixture::await_claim(std::size_t index, state::claim_status what, log_index asked_at, milliseconds wait) {
+call cluster_fixture::await_claim(std::size_t index, state::claim_status what, log_index requested_at,
+                                  milliseconds wait) {
   const auto made = next_call(index);
   read_query r;
   r.id = made.id;
   r.request.query = std::move(what);
   r.request.mode = http::consistency::stale;
-  r.request.min_index = asked_at.value;
+  r.request.min_index = requested_at.value;
   r.deadline = now() + nodes_[index].suspended + wait;
   r.until_decided = true;
   caf::anon_send(handles(index).fsm, std::move(r));

@@ -140,7 +140,7 @@ public:
   call read(std::size_t node, const state::query& q, http::consistency mode, std::uint64_t min_index = 0,
             milliseconds wait = seconds(60));
   /// Waits for a claim as a gateway does.
-  call await_claim(std::size_t node, state::claim_status what, log_index asked_at, milliseconds wait);
+  call await_claim(std::size_t node, state::claim_status what, log_index requested_at, milliseconds wait);
   call get(std::size_t node, const std::string& key, http::consistency mode = http::consistency::normal) {
     return read(node, state::kv_get{key}, mode);
   }

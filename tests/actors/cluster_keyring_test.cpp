@@ -86,11 +86,11 @@ TEST_CASE("a member that does not do it is named, and the others have done it", 
     c.net().filter = [](std::size_t from, std::size_t, const wire::frame& f) {
       return from != 1 || !std::holds_alternative<wire::keyring_reply>(f);
     };
-    const auto asked = c.operate_keys(0, {keyring_verb::install, two});
+    const auto requested = c.operate_keys(0, {keyring_verb::install, two});
     c.pass(milliseconds(50));
-    CHECK_FALSE(c.answered(asked));
+    CHECK_FALSE(c.answered(requested));
     c.crash(1);
-    CHECK(c.written(asked).text ==
+    CHECK(c.written(requested).text ==
           complaint("2/3 nodes reported success", "\t* node-1: its connection was lost before it responded\n"));
   }
   SECTION("it is silent") {

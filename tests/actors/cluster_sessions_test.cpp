@@ -377,7 +377,7 @@ TEST_CASE("a renewal of a session that is about to expire is answered by its dea
   CHECK(r.renewed().empty());
   r.pass(seconds(2));
   REQUIRE(r.renewed().size() == 1);
-  CHECK(r.renewed().front().asked.from.id == request_id{1});
+  CHECK(r.renewed().front().requested.from.id == request_id{1});
   CHECK_FALSE(r.renewed().front().known);
   r.change("s", false); // now it has ended
   REQUIRE(r.renewed().size() == 2);

@@ -214,9 +214,9 @@ TEST_CASE("a follower of keys without writes loses nothing while others write mo
   const auto node = GENERATE(0u, 1u);
   const auto begin = c.put_done(leader, "quiet/0", "v");
   c.pass(milliseconds(100));
-  const state::kv_changes asked{{"quiet/"}, state::change_place{begin}, state::kv_changes::what::changes};
-  const auto received = c.read(node, asked, consistency::stale, begin.value, seconds(60));
-  const auto late = c.read(node, asked, consistency::stale, begin.value, seconds(5));
+  const state::kv_changes requested{{"quiet/"}, state::change_place{begin}, state::kv_changes::what::changes};
+  const auto received = c.read(node, requested, consistency::stale, begin.value, seconds(60));
+  const auto late = c.read(node, requested, consistency::stale, begin.value, seconds(5));
   log_index last;
   for (int i = 0; i < 50; ++i)
     last = c.put_done(leader, "busy/" + std::to_string(i), std::string(100, 'v'));
@@ -238,7 +238,7 @@ TEST_CASE("a follower of keys without writes loses nothing while others write mo
   REQUIRE(one.list.size() == 1);
   CHECK(one.list.front().index == written);
 
-  const auto again = c.read(node, asked, consistency::stale, begin.value, seconds(60)); // did not wait here
+  const auto again = c.read(node, requested, consistency::stale, begin.value, seconds(60)); // did not wait here
   CHECK(rows_in(c.found(again)).gone);
 }
 

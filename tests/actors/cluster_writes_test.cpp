@@ -81,8 +81,8 @@ TEST_CASE("joining servers that expect a cluster of their own wait to be admitte
 
   // One server is added by an operator.
   const auto added = c.add_peer(3, "10.0.0.5:8300"); // through a server that is not a member: it knows no leader
-  const auto asked = c.add_peer(leader, "10.0.0.5:8300");
-  const auto answer = c.written(asked);
+  const auto requested = c.add_peer(leader, "10.0.0.5:8300");
+  const auto answer = c.written(requested);
   CHECK(answer.outcome == wire::call_outcome::done);
   CHECK(std::get<bool>(answer.reply));
   REQUIRE(c.until([&] { return c.view(leader).config.is_voter(c.id_of(4)); }));
@@ -165,16 +165,16 @@ TEST_CASE("forwarded_once: a call that was forwarded is never passed on", "[acto
   cluster_fixture c;
   const auto leader = c.leader();
   const auto asker = c.all_but(leader)[0];
-  const auto asked = c.all_but(leader)[1];
+  const auto requested = c.all_but(leader)[1];
 
   SECTION("a follower hands it back") {
-    c.net().inject(asker, asked,
+    c.net().inject(asker, requested,
                    wire::forward_call{request_id{77}, wire::call_kind::propose,
                                       make_payload(wire::encode_command(set_key("k", "v")))});
     c.pass(seconds(1));
     const auto replies = c.net().sent<wire::forward_reply>(asker);
     REQUIRE(replies.size() == 1);
-    CHECK(replies.front().first == asked);
+    CHECK(replies.front().first == requested);
     CHECK(replies.front().second.id == request_id{77});
     CHECK(replies.front().second.outcome == call_outcome::retry);
   }
@@ -187,10 +187,10 @@ TEST_CASE("forwarded_once: a call that was forwarded is never passed on", "[acto
       return m == nullptr || !std::holds_alternative<raft::append_reply>(m->body);
     };
     REQUIRE(c.until([&] {
-      return c.view(asked).soft.role == raft::role::leader || c.view(asker).soft.role == raft::role::leader;
+      return c.view(requested).soft.role == raft::role::leader || c.view(asker).soft.role == raft::role::leader;
     }));
-    const auto young = c.view(asked).soft.role == raft::role::leader ? asked : asker;
-    const auto other = young == asked ? asker : asked;
+    const auto young = c.view(requested).soft.role == raft::role::leader ? requested : asker;
+    const auto other = young == requested ? asker : requested;
     c.net().inject(other, young, wire::forward_call{request_id{78}, wire::call_kind::renew_session, make_payload(id)});
     c.settle();
     REQUIRE(c.view(young).soft.role == raft::role::leader);
@@ -209,7 +209,7 @@ TEST_CASE("forwarded_once: a call that was forwarded is never passed on", "[acto
     REQUIRE(replies().size() == 1);
     CHECK(replies().front().second.outcome == call_outcome::retry);
   }
-  const auto calls = c.net().calls_forwarded_by(asked) + c.net().calls_forwarded_by(leader);
+  const auto calls = c.net().calls_forwarded_by(requested) + c.net().calls_forwarded_by(leader);
   CHECK(calls == 0);
 }
 

@@ -95,7 +95,7 @@ public:
     settle();
   }
   request_id ask(agent::request r) {
-    const request_id id{++asked_};
+    const request_id id{++requested_};
     caf::anon_send(handles->health_checks, agent_call{id, std::move(r)});
     settle();
     return id;
@@ -201,7 +201,7 @@ private:
   config config_;
   caf::actor_system system_;
   caf::scheduler::test_coordinator& scheduler_;
-  std::uint64_t asked_ = 0;
+  std::uint64_t requested_ = 0;
 };
 
 agent::check_definition ttl_check(std::string id, std::chrono::nanoseconds ttl) {

@@ -141,10 +141,10 @@ TEST_CASE("strangers are dialled back in small number, and forgotten when they g
 }
 
 TEST_CASE("an introduction with a name instead of an address is not looked up", "[actors][peer_link][limits]") {
-  std::atomic<int> asked{0};
+  std::atomic<int> requested{0};
   peer_link_settings s;
   s.look_up = [&](const std::string&) -> name_lookups::addresses {
-    ++asked;
+    ++requested;
     return {};
   };
   link_fixture f;
@@ -152,7 +152,7 @@ TEST_CASE("an introduction with a name instead of an address is not looked up", 
   unverified_peer who(a.port());
   who.say(bytes_of(hello_of(node_id{9}, "attacker.example:8300")));
   CHECK(who.is_closed());
-  CHECK(asked == 0);
+  CHECK(requested == 0);
   CHECK(a.hellos_from(node_id{9}) == 0);
 }
 

@@ -12,7 +12,7 @@ using std::chrono::steady_clock;
 
 namespace {
 
-constexpr milliseconds asked_for{10000};
+constexpr milliseconds requested_for{10000};
 constexpr milliseconds waits_for{120000};
 constexpr std::size_t waiters_count = 100;
 
@@ -34,7 +34,7 @@ public:
       : entry_points_(f), name_(std::move(name)), of_keys_(of_keys) {}
 
   std::string new_session(std::uint16_t port) const {
-    const auto r = http_put(port, "/v1/session/create", R"({"Checks":[],"LockDelay":"0s"})", asked_for);
+    const auto r = http_put(port, "/v1/session/create", R"({"Checks":[],"LockDelay":"0s"})", requested_for);
     REQUIRE(r.ok());
     return std::string(boost::json::parse(r.body).at("ID").as_string());
   }
@@ -50,9 +50,9 @@ public:
       if (i == 0)
         check_granted(0, answer(0));
       else
-        REQUIRE(eventually(asked_for, [&] { return queue_length() == i; }));
+        REQUIRE(eventually(requested_for, [&] { return queue_length() == i; }));
     }
-    REQUIRE(eventually(asked_for, [&] { return parked() >= before + waiters_count; }));
+    REQUIRE(eventually(requested_for, [&] { return parked() >= before + waiters_count; }));
   }
 
   /// Each is granted the lock in turn and releases it.
@@ -96,7 +96,7 @@ private:
   void ask(std::size_t i) {
     const auto& w = waiters_[i];
     const auto query = (of_keys_ ? "?queue=100s&acquire=" : "?wait=100s&session=") + w.session;
-    REQUIRE(w.connection->send({"PUT", target("", query), {}, "v" + std::to_string(i), false}, asked_for) == "");
+    REQUIRE(w.connection->send({"PUT", target("", query), {}, "v" + std::to_string(i), false}, requested_for) == "");
   }
 
   http_reply answer(std::size_t i) {
@@ -104,8 +104,8 @@ private:
     // An agent's own connection may have been to the killed server. A retry keeps the position.
     while (waiters_[i].port == entry_points_.agent_port && (!r.error.empty() || r.status == 500)) {
       INFO("asked again: " << r.status << ' ' << r.error << r.body);
-      ++asked_again_;
-      REQUIRE(asked_again_ < 10 * waiters_count);
+      ++requested_again_;
+      REQUIRE(requested_again_ < 10 * waiters_count);
       waiters_[i].connection = std::make_unique<http_connection>(waiters_[i].port);
       ask(i);
       r = waiters_[i].connection->receive(waits_for);
@@ -135,7 +135,7 @@ private:
     const http_request r = of_keys_ ? http_request{"PUT", target("", "?release=" + session), {}, "", false}
                                     : http_request{"DELETE", target("", "?id=" + session), {}, {}, false};
     REQUIRE(eventually(waits_for, [&] {
-      const auto said = exchange(waiters_[i].port, r, asked_for);
+      const auto said = exchange(waiters_[i].port, r, requested_for);
       return said.ok() && (said.body.starts_with("true") || holder_is_another(session));
     }));
   }
@@ -150,7 +150,7 @@ private:
   bool of_keys_;
   std::vector<waiter> waiters_;
   std::uint64_t newest_fence_ = 0;
-  std::size_t asked_again_ = 0;
+  std::size_t requested_again_ = 0;
 };
 
 } // namespace
@@ -184,7 +184,7 @@ TEST_CASE("claims: a killed leader loses no wait, and the order stays", "[.claim
     cluster.node(leader).kill_hard();
     CHECK(cluster.wait_leader() != leader);
     const auto elected = seconds_since(killed);
-    REQUIRE(eventually(asked_for, [&] { return q.queue_length() == waiters_count; }));
+    REQUIRE(eventually(requested_for, [&] { return q.queue_length() == waiters_count; }));
     const auto begun = steady_clock::now();
     q.take_turns();
     std::cout << "round " << round + 1 << ": another leader after " << elected << " s, " << waiters_count
@@ -205,14 +205,14 @@ public:
       : key_(std::move(key)), ports_{holder, first, second} {
     for (std::size_t i = 0; i < ports_.size(); ++i) {
       // Sessions of the holder's node outlive the agent's.
-      const auto made = http_put(ports_[0], "/v1/session/create", R"({"Checks":[],"LockDelay":"0s"})", asked_for);
+      const auto made = http_put(ports_[0], "/v1/session/create", R"({"Checks":[],"LockDelay":"0s"})", requested_for);
       REQUIRE(made.ok());
       sessions_.push_back(std::string(boost::json::parse(made.body).at("ID").as_string()));
       asks(i, ports_[i]);
       if (i == 0)
-        REQUIRE(connections_[0]->receive(asked_for).body.starts_with("true"));
+        REQUIRE(connections_[0]->receive(requested_for).body.starts_with("true"));
       else
-        REQUIRE(eventually(asked_for, [&] { return waiting() == i; }));
+        REQUIRE(eventually(requested_for, [&] { return waiting() == i; }));
     }
   }
 
@@ -224,21 +224,22 @@ public:
   }
   /// The client that gets the lock when its holder releases it: 1 or 2.
   std::size_t next() {
-    REQUIRE(http_put(ports_[0], "/v1/kv/" + key_ + "?release=" + sessions_[0], "", asked_for).body.starts_with("true"));
+    REQUIRE(
+        http_put(ports_[0], "/v1/kv/" + key_ + "?release=" + sessions_[0], "", requested_for).body.starts_with("true"));
     const auto r = http_get(ports_[0], "/v1/kv/" + key_ + "?consistent");
     REQUIRE(r.ok());
     const auto holder = std::string(boost::json::parse(r.body).at(0).at("Session").as_string());
     return static_cast<std::size_t>(std::find(sessions_.begin(), sessions_.end(), holder) - sessions_.begin());
   }
   /// The response to the one that still waits.
-  bool is_notified(std::size_t i) { return connections_[i]->receive(asked_for).body.starts_with("true"); }
+  bool is_notified(std::size_t i) { return connections_[i]->receive(requested_for).body.starts_with("true"); }
 
 private:
   void asks(std::size_t i, std::uint16_t port) {
     connections_.resize(ports_.size());
     connections_[i] = std::make_unique<http_connection>(port);
     REQUIRE(connections_[i]->send({"PUT", "/v1/kv/" + key_ + "?queue=100s&acquire=" + sessions_[i], {}, "v", false},
-                                  asked_for) == "");
+                                  requested_for) == "");
   }
 
   std::string key_;

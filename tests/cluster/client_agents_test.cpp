@@ -25,8 +25,8 @@ std::unique_ptr<server_cluster> cluster_with_agents(std::size_t servers, std::si
 }
 
 /// The state of that node in the catalog: passing, critical, or empty.
-std::string health_of(server_node& asked, const std::string& name) {
-  const auto reply = asked.get("/v1/health/node/" + name + "?stale", milliseconds{2000});
+std::string health_of(server_node& requested, const std::string& name) {
+  const auto reply = requested.get("/v1/health/node/" + name + "?stale", milliseconds{2000});
   if (!reply.ok())
     return "no answer";
   const auto checks = json::parse(reply.body);
@@ -36,8 +36,8 @@ std::string health_of(server_node& asked, const std::string& name) {
   return "";
 }
 
-std::size_t sessions(server_node& asked) {
-  return json::parse(asked.get("/v1/session/list").body).as_array().size();
+std::size_t sessions(server_node& requested) {
+  return json::parse(requested.get("/v1/session/list").body).as_array().size();
 }
 
 } // namespace
@@ -140,9 +140,9 @@ TEST_CASE("an agent that is killed is critical within 4 to 8 s, and no other whe
 namespace {
 
 /// The members' statuses by name, according to that node.
-std::map<std::string, std::int64_t> members_according_to(server_node& asked) {
+std::map<std::string, std::int64_t> members_according_to(server_node& requested) {
   std::map<std::string, std::int64_t> out;
-  const auto list = json::parse(asked.get("/v1/agent/members").body);
+  const auto list = json::parse(requested.get("/v1/agent/members").body);
   for (const auto& m : list.as_array()) {
     CHECK(m.at("Tags").at("role").as_string() == (m.at("Port").as_int64() == 0 ? "node" : "consul"));
     out[std::string(m.at("Name").as_string())] = m.at("Status").as_int64();

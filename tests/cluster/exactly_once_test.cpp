@@ -25,7 +25,7 @@ public:
 
   /// Sends this many more writes, as fast as possible.
   void go_on(std::size_t writes) {
-    asked_for_ += writes;
+    requested_for_ += writes;
     left_ += static_cast<std::int64_t>(writes);
   }
   /// Returns when all outcomes are known.
@@ -36,7 +36,7 @@ public:
         t.join();
   }
   std::size_t done() const { return done_; }
-  bool all_done() const { return done_ == asked_for_; }
+  bool all_done() const { return done_ == requested_for_; }
   std::size_t replayed() const { return replayed_; }
   std::size_t sent() const { return sent_; }
   /// How often the outcome was unknown: 500, 408, or no response.
@@ -97,7 +97,7 @@ private:
   std::vector<std::uint16_t> ports_;
   std::atomic<bool> ending_{false};
   std::atomic<std::int64_t> left_{0};
-  std::atomic<std::size_t> asked_for_{0};
+  std::atomic<std::size_t> requested_for_{0};
   std::atomic<std::size_t> done_{0}, replayed_{0}, sent_{0}, untold_{0};
   std::mutex mutex_;
   std::set<std::int64_t> sums_;
@@ -167,11 +167,11 @@ TEST_CASE("writes with idempotency keys take effect once", "[exactly_once]") {
   const auto rounds = number_from_environment("BELAY_CLUSTER_ROUNDS", 3);
   auto cluster = ready_cluster(3, {}, true);
   counting_writers writers(http_ports(*cluster));
-  std::size_t asked_for = 0;
+  std::size_t requested_for = 0;
   // A burst of writes, with faults in the middle.
   const auto burst = [&](std::size_t so_far) {
-    writers.go_on(writes * so_far / (2 * rounds) - asked_for);
-    asked_for = writes * so_far / (2 * rounds);
+    writers.go_on(writes * so_far / (2 * rounds) - requested_for);
+    requested_for = writes * so_far / (2 * rounds);
     std::this_thread::sleep_for(milliseconds{5 + 7 * (so_far % 5)});
   };
   for (std::size_t k = 1; k <= rounds; ++k) {

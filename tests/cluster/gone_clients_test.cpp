@@ -1,6 +1,7 @@
 // A client closes its side of the connection, or all of it, while its request waits. A server that
-// continues the wait keeps the connection, and 200 of them lock an address out. A client that closed
-// only its side (`nc -N`) must get a response. Covers all routes, methods and waiting parameters.
+// continues the wait keeps the connection, and 200 of them lock an address out. A client that
+// closed only its side (`nc -N`) must get a response. Covers all routes, methods and waiting
+// parameters.
 
 #include "tests/cluster/cluster_fixture.hpp"
 
@@ -68,13 +69,13 @@ std::string session_at(server_node& node) {
 /// The present indexes of a route, so that a request can wait for the next change.
 class known_now {
 public:
-  explicit known_now(server_node& asked) {
+  explicit known_now(server_node& requested) {
     for (const auto& route : all_routes()) {
       const std::string pattern(route.pattern);
       if ((route.methods & belay::http::method_get) == 0 || pattern == "/v1/agent/monitor") // it does not end
         continue;
       auto& said = said_[pattern];
-      said = asked.get(pattern + (pattern.ends_with('/') ? "busy?stale" : "?stale"), limit);
+      said = requested.get(pattern + (pattern.ends_with('/') ? "busy?stale" : "?stale"), limit);
     }
   }
   /// "1" if there is no such header.
@@ -190,44 +191,45 @@ void make_busy(server_node& node) {
 
 /// Ends each request when a client may end: before it waits, while it waits, and completely.
 /// @returns the routes whose requests have waited
-std::set<std::string> end_all(server_node& asked, const known_now& known, const std::function<std::string()>& session) {
+std::set<std::string> end_all(server_node& requested, const known_now& known,
+                              const std::function<std::string()>& session) {
   std::set<std::string> waited;
   auto at_once = questions_for(known, session);
   for (auto& q : at_once) {
-    send(q, asked.http_port());
+    send(q, requested.http_port());
     ::shutdown(q.connection->descriptor(), SHUT_WR);
   }
   for (const auto& q : at_once) {
-    INFO(asked.name() << ", input ends with the request: " << q.text);
+    INFO(requested.name() << ", input ends with the request: " << q.text);
     const auto all = rest(q);
     REQUIRE(all);
     CHECK(all->starts_with("HTTP/1.1 "));
   }
   auto later = questions_for(known, session);
   for (auto& q : later)
-    send(q, asked.http_port());
-  settle(asked);
+    send(q, requested.http_port());
+  settle(requested);
   for (auto& q : later) {
     std::string before;
     receive(q, before, false);
     if (before.find("\r\n\r\n") == std::string::npos || before.find("Transfer-Encoding: chunked") != std::string::npos)
       waited.insert(q.route);
     ::shutdown(q.connection->descriptor(), SHUT_WR);
-    INFO(asked.name() << ", input ends while it waits: " << q.text << before);
+    INFO(requested.name() << ", input ends while it waits: " << q.text << before);
     const auto all = rest(q);
     REQUIRE(all);
     CHECK((before + *all).starts_with("HTTP/1.1 "));
   }
   auto gone = questions_for(known, session);
   for (std::size_t i = 0; i < gone.size(); ++i) {
-    send(gone[i], asked.http_port());
+    send(gone[i], requested.http_port());
     if (i % 2 == 0)
       gone[i].connection->close();
   }
-  settle(asked);
+  settle(requested);
   for (auto& q : gone)
     q.connection->close();
-  CHECK(eventually(limit, [&] { return left_open(asked.http_port()) == 0; }));
+  CHECK(eventually(limit, [&] { return left_open(requested.http_port()) == 0; }));
   return waited;
 }
 
@@ -258,20 +260,20 @@ TEST_CASE("gone clients: neither at a follower, nor when there is no leader", "[
   auto cluster = ready_cluster(3, patient());
   const auto leader = cluster->wait_leader();
   const auto follower = (leader + 1) % 3;
-  auto& asked = cluster->node(follower);
+  auto& requested = cluster->node(follower);
   cluster->wait_registered(follower);
-  make_busy(asked);
-  const known_now known(asked);
-  check_waited(end_all(asked, known, [&] { return session_at(asked); }));
+  make_busy(requested);
+  const known_now known(requested);
+  check_waited(end_all(requested, known, [&] { return session_at(requested); }));
 
   std::vector<std::string> sessions;
   for (int i = 0; i < 40; ++i)
-    sessions.push_back(session_at(asked));
+    sessions.push_back(session_at(requested));
   for (std::size_t i = 0; i < 3; ++i)
     if (i != follower)
       cluster->node(i).pause();
-  REQUIRE(eventually(limit, [&] { return asked.get("/v1/status/leader").body == "\"\""; }));
-  const auto waited = end_all(asked, known, [&] {
+  REQUIRE(eventually(limit, [&] { return requested.get("/v1/status/leader").body == "\"\""; }));
+  const auto waited = end_all(requested, known, [&] {
     REQUIRE_FALSE(sessions.empty());
     auto one = sessions.back();
     sessions.pop_back();

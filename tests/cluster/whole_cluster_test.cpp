@@ -14,9 +14,9 @@ using std::chrono::steady_clock;
 namespace {
 
 /// `serfHealth` of all nodes, according to that node: status, and the index of its last change.
-std::map<std::string, std::pair<std::string, std::int64_t>> health_according_to(server_node& asked) {
+std::map<std::string, std::pair<std::string, std::int64_t>> health_according_to(server_node& requested) {
   std::map<std::string, std::pair<std::string, std::int64_t>> out;
-  const auto reply = asked.get("/v1/health/state/any", milliseconds{5000});
+  const auto reply = requested.get("/v1/health/state/any", milliseconds{5000});
   if (!reply.ok())
     return out;
   const auto checks = json::parse(reply.body);
@@ -33,8 +33,8 @@ std::string session_of(server_node& node) {
   return std::string(json::parse(made.body).at("ID").as_string());
 }
 
-bool lives(server_node& asked, const std::string& session) {
-  return asked.get("/v1/session/info/" + session).body != "[]";
+bool lives(server_node& requested, const std::string& session) {
+  return requested.get("/v1/session/info/" + session).body != "[]";
 }
 
 /// A dead agent costs its own sessions, and no other node's health.

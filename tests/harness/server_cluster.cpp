@@ -129,8 +129,8 @@ void server_cluster::stop_all() {
     node->stop();
 }
 
-std::optional<std::size_t> server_cluster::leader_according_to(std::size_t asked) {
-  auto answer = parsed(nodes_[asked]->get("/v1/status/leader", milliseconds{1000}));
+std::optional<std::size_t> server_cluster::leader_according_to(std::size_t requested) {
+  auto answer = parsed(nodes_[requested]->get("/v1/status/leader", milliseconds{1000}));
   if (!answer.is_string())
     return std::nullopt;
   auto address = std::string(answer.as_string());
@@ -186,8 +186,8 @@ void server_cluster::wait_ready(milliseconds limit) {
     throw std::runtime_error("not all nodes are ready" + logs());
 }
 
-bool server_cluster::is_passing(std::size_t asked, const std::string& node) {
-  const auto checks = parsed(nodes_[asked]->get("/v1/health/node/" + node, milliseconds{2000}));
+bool server_cluster::is_passing(std::size_t requested, const std::string& node) {
+  const auto checks = parsed(nodes_[requested]->get("/v1/health/node/" + node, milliseconds{2000}));
   return checks.is_array() && std::ranges::any_of(checks.as_array(), [](const json::value& c) {
            return c.at("CheckID") == "serfHealth" && c.at("Status") == "passing";
          });

@@ -54,7 +54,7 @@ public:
   peer_relays& links() { return *relays_; }
 
   /// The leader according to the running, unpaused node `asked`; nullopt: none, or an unknown one.
-  std::optional<std::size_t> leader_according_to(std::size_t asked);
+  std::optional<std::size_t> leader_according_to(std::size_t requested);
   /// Waits until all running, unpaused nodes agree on a leader that answers a consistent read.
   /// @throws std::runtime_error with the ends of the nodes' logs if that exceeds `limit`
   std::size_t wait_leader(milliseconds limit = milliseconds{30000});
@@ -81,7 +81,7 @@ private:
   /// The address at which other servers reach that one.
   std::string peer_address(std::size_t i) const;
   /// Whether the node `asked` reports that the catalog shows `node` as alive.
-  bool is_passing(std::size_t asked, const std::string& node);
+  bool is_passing(std::size_t requested, const std::string& node);
 
   server_command command_;
   cluster_options options_;

@@ -41,7 +41,7 @@ http::action routed(const operation& o) {
   return http::parse(raw, settings, [&o] { return wished_id(o); }).action;
 }
 
-operation asked(state::command c) {
+operation requested(state::command c) {
   operation o;
   o.id = 1;
   as_requests_say(c);
@@ -76,7 +76,7 @@ TEST_CASE("http_messages: commands about ACLs, with their tokens", "[sim]") {
   known_access known;
   std::set<std::size_t> kinds;
   for (std::uint64_t n = 1; n < 400; ++n) {
-    auto o = asked(known.next(n * 0x9e3779b97f4a7c15 % (std::uint64_t{1} << 40), n));
+    auto o = requested(known.next(n * 0x9e3779b97f4a7c15 % (std::uint64_t{1} << 40), n));
     o.write->by =
         state::auth_context{n % 3 == 0 ? std::string(state::anonymous_secret) : "s" + std::to_string(n), false, "dc1"};
     INFO(request_of(o));
@@ -99,7 +99,7 @@ TEST_CASE("http_messages: a forbidden request is parsed as rejected", "[sim]") {
   http_answer no;
   no.status = 403;
   no.body = "Permission denied";
-  auto write = asked(state::kv_write{op_of(state::kv_verb::set)});
+  auto write = requested(state::kv_write{op_of(state::kv_verb::set)});
   const write_decision decided{forward::call_outcome::done, log_index{5}};
   CHECK(understand(no, decided, write).has_value()); // ACLs are not in force
   write.write->by.emplace();
@@ -163,7 +163,7 @@ TEST_CASE("http_messages: the router makes the same command of a request", "[sim
   all.push_back(state::catalog_deregister{"m0", {}, "serfHealth"});
   all.push_back(state::catalog_deregister{"m0", {}, {}});
   for (const auto& c : all) {
-    const auto o = asked(c);
+    const auto o = requested(c);
     INFO(request_of(o));
     const auto action = routed(o);
     const auto* write = std::get_if<http::write_request>(&action);
@@ -174,7 +174,7 @@ TEST_CASE("http_messages: the router makes the same command of a request", "[sim
 }
 
 TEST_CASE("http_messages: an acquire that may wait has its deadline", "[sim]") {
-  auto o = asked(state::kv_write{op_of(state::kv_verb::lock)});
+  auto o = requested(state::kv_write{op_of(state::kv_verb::lock)});
   o.lock_wait = std::chrono::milliseconds(1500);
   const auto action = routed(o);
   CHECK(std::get<http::write_request>(action).lock_wait == std::chrono::milliseconds(1500));
@@ -211,7 +211,7 @@ TEST_CASE("http_messages: reads and renewals", "[sim]") {
 
 TEST_CASE("http_messages: rendered writes are parsed", "[sim]") {
   const write_decision done{forward::call_outcome::done, log_index{12}};
-  auto lock = asked(state::kv_write{op_of(state::kv_verb::lock)});
+  auto lock = requested(state::kv_write{op_of(state::kv_verb::lock)});
   state::reply refused = false;
   refused.note = {state::refused_for::lock_delay, "", 250, 0};
   CHECK_FALSE(understand(rendered(http::render_write(*lock.write, refused, {}, log_index{12})), done, lock));
@@ -220,7 +220,7 @@ TEST_CASE("http_messages: rendered writes are parsed", "[sim]") {
   CHECK(same_reply(lock.reply, refused));
   CHECK(lock.reply.note == refused.note);
 
-  auto t = asked(state::txn{{op_of(state::kv_verb::set)}});
+  auto t = requested(state::txn{{op_of(state::kv_verb::set)}});
   state::txn_reply rows;
   state::kv_draft entry;
   entry.key = "k/0/1";
@@ -232,14 +232,14 @@ TEST_CASE("http_messages: rendered writes are parsed", "[sim]") {
   CHECK_FALSE(understand(rendered(http::render_write(*t.write, state::reply(rows), {}, log_index{12})), done, t));
   CHECK(same_reply(t.reply, state::reply(rows)));
 
-  auto fails = asked(state::txn{{op_of(state::kv_verb::set)}});
+  auto fails = requested(state::txn{{op_of(state::kv_verb::set)}});
   state::txn_reply errors;
   errors.errors.push_back({0, "no"});
   CHECK_FALSE(
       understand(rendered(http::render_write(*fails.write, state::reply(errors), {}, log_index{12})), done, fails));
   CHECK(same_reply(fails.reply, state::reply(errors)));
 
-  auto unknown = asked(state::kv_write{op_of(state::kv_verb::set)});
+  auto unknown = requested(state::kv_write{op_of(state::kv_verb::set)});
   const write_decision lost{forward::call_outcome::unknown, {}};
   CHECK_FALSE(understand(rendered(http::error_response(500, "leadership lost")), lost, unknown));
   CHECK(unknown.result == outcome::unknown);
@@ -248,7 +248,7 @@ TEST_CASE("http_messages: rendered writes are parsed", "[sim]") {
 TEST_CASE("http_messages: responses that do not match are reported", "[sim]") {
   const write_decision done{forward::call_outcome::done, log_index{12}};
   const write_decision lost{forward::call_outcome::unknown, {}};
-  auto put = asked(state::kv_write{op_of(state::kv_verb::set)});
+  auto put = requested(state::kv_write{op_of(state::kv_verb::set)});
   CHECK(understand(rendered(http::render_write(*put.write, true, {}, log_index{12})), lost, put));
   CHECK(understand(rendered(http::render_write(*put.write, true, {}, log_index{13})), done, put));
   CHECK(understand(rendered(http::error_response(400, "Missing key name")), std::nullopt, put));

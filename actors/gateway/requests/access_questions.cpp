@@ -147,7 +147,7 @@ void access_questions::authorize_as_agent_master(exchange& e) const {
 
 void access_questions::ask(exchange& e, http::consistency mode, monotonic_time now) {
   auto& a = e.access;
-  a.asked = true;
+  a.requested = true;
   if (a.since == monotonic_time{})
     a.since = now;
   a.by_tables_behind = mode == http::consistency::stale;
@@ -179,7 +179,7 @@ bool access_questions::granted(exchange& e, std::shared_ptr<const acl::authorize
 
 bool access_questions::answered(exchange& e, const read_result& r, monotonic_time now) {
   auto& a = e.access;
-  a.asked = false;
+  a.requested = false;
   const auto* result = r.found();
   a.known_index = result != nullptr ? result->index.value : 0;
   if (result == nullptr) {

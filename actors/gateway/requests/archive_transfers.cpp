@@ -47,7 +47,7 @@ void archive_transfers::read_answered(exchange& e, const read_result& r, monoton
 }
 
 void archive_transfers::next_piece(exchange& e) {
-  e.transfer->asked = true;
+  e.transfer->requested = true;
   out_.post(pack_archive{pending_.add(e), e.transfer->archive});
 }
 
@@ -56,7 +56,7 @@ void archive_transfers::packed(archive_packed& p) {
   if (e == nullptr)
     return;
   auto& t = *e->transfer;
-  t.asked = false;
+  t.requested = false;
   t.piece = std::move(p.bytes);
   t.ended = p.last;
   t.failed = !p.error.empty();

@@ -42,7 +42,7 @@ struct access_progress {
   monotonic_time since;                       ///< time of the first check; zero: none
   std::uint64_t known_index = 0;              ///< index of the last result
   std::shared_ptr<access_watch> watch;        ///< it waits or streams, and is rechecked; null: it is not
-  bool asked = false;                         ///< the next result is about the permission
+  bool requested = false;                     ///< the next result is about the permission
   bool granted = false;
   bool by_tables_behind = false; ///< read from tables that may lag behind the leader's
   bool decided_here = false;     ///< by acl.tokens.agent_master
@@ -58,14 +58,14 @@ struct client_agent_search {
 /// A request whose answer is not written yet. Owned by its requester; its address does not change.
 struct exchange {
   /// What it requests; monostate: the answer was known at once.
-  using asked =
+  using requested =
       std::variant<std::monostate, http::read_request, http::change_stream, state::command, http::session_renew,
                    http::session_renew_list, http::snapshot_save, http::snapshot_restore, http::local_request,
                    http::agent_request, passed_on_request, std::unique_ptr<const unread_request>>;
 
   requester* from = nullptr;
   request_id id; ///< id of the last message to an actor
-  asked what;
+  requested what;
   std::optional<state::auth_context> by; ///< on whose behalf; nullopt: ACLs are not in force
   http::access needs = http::access::nobody;
   access_progress access;
@@ -95,7 +95,7 @@ struct exchange {
   monotonic_time wait_until{};                   ///< how long an acquire or a claim waits for its grant
   bool in_delay = false;                         ///< it waits for the end of a lock delay now
   bool in_queue = false;                         ///< it waits in a queue of the state machine now (claim_waits.hpp)
-  log_index asked_at{};                     ///< in_queue: the entry that requested the lock last, as far as known here
+  log_index requested_at{};                 ///< in_queue: the entry that requested the lock last, as far as known here
   std::shared_ptr<audited_request> audit{}; ///< null: the audit log does not need it, or has it
   bool stamped_again = false;               ///< its write was proposed a second time, with a newer time
   bool ask_again = false;                   ///< local requests without a leader: retried until `deadline`

@@ -181,10 +181,10 @@ void local_questions::settings_read(exchange& e, const read_result& r) {
     e.answer = http::error_response(500, std::get<failure>(r.answer).text);
     return;
   }
-  const forward::describe_health asked{(*settings)->last_contact_threshold_ns, (*settings)->max_trailing_logs,
-                                       facts_.version};
+  const forward::describe_health requested{(*settings)->last_contact_threshold_ns, (*settings)->max_trailing_logs,
+                                           facts_.version};
   const auto id = pending_.add(e);
-  out_.post(propose_write{id, make_payload(wire::encode_operator_call(asked)), wire::call_kind::describe_health});
+  out_.post(propose_write{id, make_payload(wire::encode_operator_call(requested)), wire::call_kind::describe_health});
 }
 
 void local_questions::status_sent(const status_result& s) {

@@ -95,7 +95,7 @@ public:
   }
 
   void next_piece() {
-    e_.transfer->asked = true;
+    e_.transfer->requested = true;
     id_ = owner_.pending_.add(e_);
     if (came_.empty() && !ended_)
       return;
@@ -120,7 +120,7 @@ public:
     if (answer_.content_type != event_stream)
       return;
     begin_streaming(); // its client waits for the head; pieces come when there are any
-    e_.transfer->asked = false;
+    e_.transfer->requested = false;
     auto& pending = owner_.pending_;
     if (settle())
       pending.progress();
@@ -158,7 +158,7 @@ private:
     if (e_.transfer == nullptr)
       e_.transfer = std::make_unique<snapshot_transfer>();
     e_.transfer->streaming = true;
-    e_.transfer->asked = true;
+    e_.transfer->requested = true;
     e_.answer = std::move(answer_);
   }
 
@@ -168,9 +168,9 @@ private:
   /// This object may be destroyed afterwards.
   void deliver() {
     auto& t = *e_.transfer;
-    if (!t.asked || (came_.empty() && !ended_) || !settle())
+    if (!t.requested || (came_.empty() && !ended_) || !settle())
       return;
-    t.asked = false;
+    t.requested = false;
     t.piece = std::exchange(came_, {});
     t.ended = ended_ && !failed_;
     t.failed = failed_;

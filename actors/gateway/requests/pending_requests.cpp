@@ -3,11 +3,11 @@
 namespace belay::actors {
 
 exchange* pending_requests::settle(request_id id) {
-  const auto it = asked_.find(id);
-  if (it == asked_.end())
+  const auto it = requested_.find(id);
+  if (it == requested_.end())
     return nullptr;
   auto* e = it->second;
-  asked_.erase(it);
+  requested_.erase(it);
   load_ -= e->load;
   if (touched_.empty() || touched_.back().get() != e->from)
     touched_.push_back(e->from->shared_from_this());
@@ -15,7 +15,7 @@ exchange* pending_requests::settle(request_id id) {
 }
 
 bool pending_requests::forget(const exchange& e) {
-  if (asked_.erase(e.id) == 0)
+  if (requested_.erase(e.id) == 0)
     return false;
   load_ -= e.load;
   return true;

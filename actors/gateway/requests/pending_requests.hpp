@@ -28,7 +28,7 @@ public:
   /// A new id for `e`, which its response carries. `e` must stay valid until settled or forgotten.
   request_id add(exchange& e) {
     e.id = ids_.next();
-    asked_.insert_or_assign(e.id, &e);
+    requested_.insert_or_assign(e.id, &e);
     load_ += e.load;
     return e.id;
   }
@@ -41,8 +41,8 @@ public:
   exchange* settle(request_id id);
   /// The exchange with this id, which stays pending; null: it was settled or forgotten.
   exchange* find(request_id id) const {
-    const auto it = asked_.find(id);
-    return it == asked_.end() ? nullptr : it->second;
+    const auto it = requested_.find(id);
+    return it == requested_.end() ? nullptr : it->second;
   }
   /// @returns false: it is not pending
   bool forget(const exchange& e);
@@ -58,7 +58,7 @@ public:
 
 private:
   request_ids ids_;
-  std::unordered_map<request_id, exchange*> asked_;
+  std::unordered_map<request_id, exchange*> requested_;
   std::size_t load_ = 0;
   std::vector<std::shared_ptr<requester>> touched_; ///< have settled exchanges
 };

@@ -17,7 +17,7 @@ struct snapshot_transfer {
   // Download: pieces are requested one by one, as fast as the client takes them.
   bool streaming = false;      ///< the answer's head is known, its body comes in pieces
   bool head_written = false;   ///< the head is among the bytes for the client
-  bool asked = false;          ///< the next piece was requested
+  bool requested = false;      ///< the next piece was requested
   bool ended = false;          ///< `piece` is the last one
   bool failed = false;         ///< no more pieces come, though the archive is incomplete
   std::string piece;           ///< received and not yet among the bytes for the client

@@ -11,7 +11,7 @@ namespace belay::actors {
 namespace {
 
 // A query that times out has the same result, and is repeated. Clients' queries may wait as long.
-constexpr std::chrono::minutes asked_for{10};
+constexpr std::chrono::minutes requested_for{10};
 
 } // namespace
 
@@ -21,23 +21,23 @@ void access_watches::begin(exchange& e, monotonic_time now) {
 }
 
 void access_watches::ask(const std::shared_ptr<access_watch>& w, monotonic_time now) {
-  read_query q{pending_.unclaimed_id(), {}, now + asked_for};
+  read_query q{pending_.unclaimed_id(), {}, now + requested_for};
   q.request.query = state::permissions_read{w->whose->access.needed};
   q.request.query.by = w->whose->by;
   // These tables include the rows that permitted it, and they do not go back.
   q.request.mode = http::consistency::stale;
   q.request.min_index = w->known_index;
-  q.request.wait = asked_for;
-  asked_.emplace(q.id, w);
+  q.request.wait = requested_for;
+  requested_.emplace(q.id, w);
   out_.post(std::move(q));
 }
 
 std::optional<access_watches::news> access_watches::answered(const read_result& r, monotonic_time now) {
-  const auto it = asked_.find(r.id);
-  if (it == asked_.end())
+  const auto it = requested_.find(r.id);
+  if (it == requested_.end())
     return std::nullopt;
   const auto w = it->second.lock();
-  asked_.erase(it);
+  requested_.erase(it);
   if (w == nullptr)
     return news{};
   due_.emplace(now + pause_, w);
@@ -73,7 +73,7 @@ std::vector<access_watches::news> access_watches::tick(monotonic_time now) {
 }
 
 void access_watches::forget_what_is_over() {
-  std::erase_if(asked_, [this](const auto& each) {
+  std::erase_if(requested_, [this](const auto& each) {
     if (!each.second.expired())
       return false;
     out_.post(cancel_query{each.first});

@@ -56,7 +56,7 @@ private:
   std::shared_ptr<const agent_tokens> tokens_;
   std::chrono::nanoseconds pause_;
   std::multimap<monotonic_time, weak_watch> due_;
-  std::unordered_map<request_id, weak_watch> asked_;
+  std::unordered_map<request_id, weak_watch> requested_;
 };
 
 } // namespace belay::actors

@@ -26,7 +26,7 @@ state::kv_changes& changes_in(state::query& q) {
 
 /// @param history of `after`, if a client has given it; that of this server needs no check
 state::query asking(state::query q, wanted what, state::change_place after, state::history_id history = {}) {
-  changes_in(q).asked = what;
+  changes_in(q).requested = what;
   changes_in(q).after = after;
   changes_in(q).history = history;
   return q;
@@ -50,17 +50,17 @@ bool see_the_same(const std::shared_ptr<const acl::authorizer>& a, const std::sh
 } // namespace
 
 /// Two streams with the same key get the same bytes.
-std::string change_streams::key_of(const http::change_stream& asked, const http::render_options& options) {
-  const auto& q = std::get<state::kv_changes>(asked.query);
+std::string change_streams::key_of(const http::change_stream& requested, const http::render_options& options) {
+  const auto& q = std::get<state::kv_changes>(requested.query);
   std::string key(1, static_cast<char>('0' + q.kinds));
   key += options.keys_only ? 'k' : 'v';
-  key += asked.query.lists_need_permission ? 'l' : ' ';
+  key += requested.query.lists_need_permission ? 'l' : ' ';
   const auto append = [&](const std::string& text) { (key += std::to_string(text.size()) += ':') += text; };
   for (const auto& prefix : q.prefixes)
     append(prefix);
-  if (asked.query.by) {
+  if (requested.query.by) {
     key += '@';
-    append(asked.query.by->secret);
+    append(requested.query.by->secret);
   }
   return key;
 }
@@ -83,13 +83,14 @@ request_id change_streams::ask(state::query q, std::uint64_t wait_for, monotonic
 }
 
 void change_streams::begin(exchange& e, monotonic_time now) {
-  const auto& asked = std::get<http::change_stream>(e.what);
+  const auto& requested = std::get<http::change_stream>(e.what);
   read_query q{pending_.add(e, times_.due(now)), {}, {}};
-  q.request.query = asked.query;
-  q.request.mode = asked.mode;
-  const auto& wants = std::get<state::kv_changes>(asked.query);
-  if (wants.asked == wanted::snapshot && !wants.after.index.is_zero()) { // at an index that may not
-                                                                         // have arrived here yet
+  q.request.query = requested.query;
+  q.request.mode = requested.mode;
+  const auto& wants = std::get<state::kv_changes>(requested.query);
+  if (wants.requested == wanted::snapshot && !wants.after.index.is_zero()) { // at an index that may not
+                                                                             // have arrived here
+                                                                             // yet
     q.request.min_index = wants.after.index.value;
     q.deadline = now + times_.queue_timeout;
   }
@@ -102,14 +103,14 @@ void change_streams::opened(exchange& e, const read_result& r, monotonic_time no
     return;
   }
   const auto* result = r.found();
-  const auto& asked = std::get<state::kv_changes>(std::get<http::change_stream>(e.what).query);
+  const auto& requested = std::get<state::kv_changes>(std::get<http::change_stream>(e.what).query);
   auto opened = std::make_unique<stream>();
   auto& s = *opened;
   s.e = &e;
   s.name = pending_.unclaimed_id();
   s.key = key_of(std::get<http::change_stream>(e.what), e.options);
-  s.have = asked.after;
-  s.history = asked.history;
+  s.have = requested.after;
+  s.history = requested.history;
   e.load = 0;
   e.deadline = monotonic_time::max();
   e.transfer = std::make_unique<snapshot_transfer>();
@@ -121,13 +122,13 @@ void change_streams::opened(exchange& e, const read_result& r, monotonic_time no
   if (finished_)
     return end(s, {});
   const auto& rows = *rows_of(*result);
-  if (asked.asked == wanted::snapshot && !rows.gone) {
+  if (requested.requested == wanted::snapshot && !rows.gone) {
     auto shared = r.shared ? r.shared : std::make_shared<const state::query_result>(*result);
     return send_snapshot(s,
                          std::make_shared<snapshot_text>(std::move(shared), e.options.keys_only,
                                                          [this](std::string text) { return keep(std::move(text)); }));
   }
-  if (asked.asked == wanted::place)
+  if (requested.requested == wanted::place)
     s.have = rows.reached;
   take(s, *result, now);
   if (s.now == phase::following) { // it gets its cursor at once
@@ -138,23 +139,23 @@ void change_streams::opened(exchange& e, const read_result& r, monotonic_time no
 }
 
 bool change_streams::answered(const read_result& r, monotonic_time now) {
-  if (const auto it = asked_by_groups_.find(r.id); it != asked_by_groups_.end()) {
+  if (const auto it = requested_by_groups_.find(r.id); it != requested_by_groups_.end()) {
     const auto g = groups_.find(it->second);
-    asked_by_groups_.erase(it);
+    requested_by_groups_.erase(it);
     if (g != groups_.end())
       read_done(*g->second, r, now);
     return true;
   }
-  if (const auto it = asked_by_streams_.find(r.id); it != asked_by_streams_.end()) {
+  if (const auto it = requested_by_streams_.find(r.id); it != requested_by_streams_.end()) {
     auto* s = find(it->second);
-    asked_by_streams_.erase(it);
+    requested_by_streams_.erase(it);
     if (s != nullptr)
       read(*s, r, now);
     return true;
   }
-  if (const auto it = asked_for_snapshots_.find(r.id); it != asked_for_snapshots_.end()) {
+  if (const auto it = requested_for_snapshots_.find(r.id); it != requested_for_snapshots_.end()) {
     const auto key = it->second;
-    asked_for_snapshots_.erase(it);
+    requested_for_snapshots_.erase(it);
     snapshot_read(key, r, now);
     return true;
   }
@@ -177,12 +178,12 @@ void change_streams::wait_for_server(stream& s, monotonic_time now) {
 }
 
 void change_streams::ask_for(stream& s, std::uint64_t wait_for, monotonic_time until) {
-  s.asked = ask(asking(asked_by(s).query, wanted::changes, s.have, s.history), wait_for, until);
-  asked_by_streams_.emplace(s.asked, s.name);
+  s.requested = ask(asking(requested_by(s).query, wanted::changes, s.have, s.history), wait_for, until);
+  requested_by_streams_.emplace(s.requested, s.name);
 }
 
 void change_streams::read(stream& s, const read_result& r, monotonic_time now) {
-  s.asked = {};
+  s.requested = {};
   const bool has_waited = std::exchange(s.waits_for_server, false);
   const auto* result = r.found();
   if (result == nullptr && s.e->input_ended)
@@ -224,7 +225,7 @@ void change_streams::follow(stream& s, monotonic_time now) {
   auto& place = groups_[s.key];
   if (place == nullptr) {
     place = std::make_unique<group>();
-    place->asked = asked_by(s).query;
+    place->requested = requested_by(s).query;
     place->keys_only = s.e->options.keys_only;
   }
   auto& g = *place;
@@ -250,7 +251,7 @@ void change_streams::follow(stream& s, monotonic_time now) {
 void change_streams::give_up_waiting(group& g) {
   if (g.waits.is_zero())
     return;
-  asked_by_groups_.erase(g.waits);
+  requested_by_groups_.erase(g.waits);
   out_.post(cancel_query{std::exchange(g.waits, request_id{})});
 }
 
@@ -268,9 +269,9 @@ void change_streams::leave(stream& s) {
 // ---- groups
 
 void change_streams::await(group& g, monotonic_time now) {
-  g.waits = ask(asking(g.asked, wanted::changes, g.place), std::max<std::uint64_t>(g.place.index.value, 1),
+  g.waits = ask(asking(g.requested, wanted::changes, g.place), std::max<std::uint64_t>(g.place.index.value, 1),
                 std::max(g.progress_due, now));
-  asked_by_groups_.emplace(g.waits, g.following.front()->key);
+  requested_by_groups_.emplace(g.waits, g.following.front()->key);
 }
 
 void change_streams::read_done(group& g, const read_result& r, monotonic_time now) {
@@ -370,11 +371,11 @@ void change_streams::want_snapshot(stream& s, std::string why, log_index newer_t
   of_group.waiting.push_back(s.name);
   if (!of_group.under_way.is_zero())
     return;
-  of_group.asked = asked_by(s).query;
+  of_group.requested = requested_by(s).query;
   of_group.keys_only = s.e->options.keys_only;
-  of_group.under_way = ask(asking(of_group.asked, wanted::snapshot, state::change_place{newer_than}), newer_than.value,
-                           now + progress_period);
-  asked_for_snapshots_.emplace(of_group.under_way, s.key);
+  of_group.under_way = ask(asking(of_group.requested, wanted::snapshot, state::change_place{newer_than}),
+                           newer_than.value, now + progress_period);
+  requested_for_snapshots_.emplace(of_group.under_way, s.key);
 }
 
 void change_streams::snapshot_read(const std::string& key, const read_result& r, monotonic_time now) {
@@ -467,7 +468,7 @@ void change_streams::feed(stream& s) {
   if (s.waits.is_zero() || pending_.find(s.waits) == nullptr || !fill(s))
     return;
   pending_.settle(std::exchange(s.waits, request_id{}));
-  s.e->transfer->asked = false;
+  s.e->transfer->requested = false;
   if (s.e->transfer->ended)
     forget(s.name);
 }
@@ -510,15 +511,15 @@ void change_streams::next_piece(exchange& e, monotonic_time now) {
   auto* s = find(e.transfer->archive);
   if (s == nullptr)
     return;
-  e.transfer->asked = true;
+  e.transfer->requested = true;
   if (fill(*s)) { // the caller takes it at once
-    e.transfer->asked = false;
+    e.transfer->requested = false;
     if (e.transfer->ended)
       forget(s->name);
     return;
   }
   s->waits = pending_.add(e);
-  if (s->now == phase::reading && s->asked.is_zero())
+  if (s->now == phase::reading && s->requested.is_zero())
     read_on(*s, now);
 }
 
@@ -544,8 +545,8 @@ void change_streams::forget(request_id name) {
     return;
   auto& s = *it->second;
   leave(s);
-  if (!s.asked.is_zero() && asked_by_streams_.erase(s.asked) != 0)
-    out_.post(cancel_query{s.asked});
+  if (!s.requested.is_zero() && requested_by_streams_.erase(s.requested) != 0)
+    out_.post(cancel_query{s.requested});
   queued_bytes_ -= s.queued_bytes;
   streams_.erase(it);
   count();
@@ -574,7 +575,7 @@ void change_streams::end_without_leader() {
   std::string last;
   http::append_end(last, "leaderless", forward::no_leader);
   for (auto* s : all_streams()) {
-    if (s->now == phase::ending || asked_by(*s).mode == http::consistency::stale)
+    if (s->now == phase::ending || requested_by(*s).mode == http::consistency::stale)
       continue;
     PROBE("gateway: a stream of changes ended because there is no leader");
     end(*s, last);

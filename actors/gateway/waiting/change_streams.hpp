@@ -71,7 +71,7 @@ private:
     state::history_id history;                     ///< of `have`, as its client gave it; none: not given, or checked
     group* in = nullptr;                           ///< following
     std::size_t spot = 0;                          ///< index in in->members
-    request_id asked;                              ///< its own pending query; zero: none
+    request_id requested;                          ///< its own pending query; zero: none
     bool waits_for_server = false;                 ///< that one is answered when this server has what the client has
     request_id waits;                              ///< id of the exchange that waits for a piece; zero: it has one
     std::shared_ptr<snapshot_text> state;          ///< null: none is being sent
@@ -86,7 +86,7 @@ private:
   using members = std::vector<stream*>;
   /// The streams at one cursor that request the same.
   struct group {
-    state::query asked; ///< a kv_changes without its cursor
+    state::query requested; ///< a kv_changes without its cursor
     bool keys_only = false;
     state::change_place place; ///< cursor of the last change sent to it
     members following;
@@ -95,7 +95,7 @@ private:
     std::shared_ptr<const acl::authorizer> viewer;
   };
   struct snapshots_of_group {
-    state::query asked;
+    state::query requested;
     bool keys_only = false;
     request_id under_way;
     std::vector<request_id> waiting; ///< streams
@@ -112,8 +112,8 @@ private:
     http::shared_body_ptr text; ///< null: there is none, or nothing to send
   };
 
-  static std::string key_of(const http::change_stream& asked, const http::render_options& options);
-  static const http::change_stream& asked_by(const stream& s) { return std::get<http::change_stream>(s.e->what); }
+  static std::string key_of(const http::change_stream& requested, const http::render_options& options);
+  static const http::change_stream& requested_by(const stream& s) { return std::get<http::change_stream>(s.e->what); }
 
   request_id ask(state::query q, std::uint64_t wait_for, monotonic_time until);
   void read_on(stream& s, monotonic_time now);
@@ -156,8 +156,8 @@ private:
   rendering last_;
   std::map<std::string, snapshots_of_group> snapshots_; ///< by key of their group
   // What is answered next: by id of the query.
-  std::unordered_map<request_id, request_id> asked_by_streams_;
-  std::unordered_map<request_id, std::string> asked_by_groups_, asked_for_snapshots_;
+  std::unordered_map<request_id, request_id> requested_by_streams_;
+  std::unordered_map<request_id, std::string> requested_by_groups_, requested_for_snapshots_;
   std::size_t following_ = 0, queued_bytes_ = 0; ///< totals of all streams
   metrics::streams_counted counted_;             ///< in the metrics
   std::optional<monotonic_time> leaderless_since_;

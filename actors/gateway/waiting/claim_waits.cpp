@@ -50,9 +50,9 @@ monotonic_time claim_waits::end_of(const exchange& e) const {
 bool claim_waits::begin(exchange& e, const write_result& r, monotonic_time now) {
   const auto* waiting = waiting_of(r);
   if (waiting != nullptr)
-    e.asked_at = waiting->index;
+    e.requested_at = waiting->index;
   if (const auto* a = acquire_of(e); a != nullptr && waiting != nullptr) {
-    out_.post(wait_changed{{a->op.key, a->op.session, e.asked_at}});
+    out_.post(wait_changed{{a->op.key, a->op.session, e.requested_at}});
     note_disconnect(e);
   }
   if (waiting == nullptr || !(is_acquire(e) || is_claim(e)) || now >= end_of(e) || e.input_ended)
@@ -63,14 +63,14 @@ bool claim_waits::begin(exchange& e, const write_result& r, monotonic_time now) 
   return true;
 }
 
-void claim_waits::ask(exchange& e, state::claim_status what, log_index asked_at, monotonic_time now) {
+void claim_waits::ask(exchange& e, state::claim_status what, log_index requested_at, monotonic_time now) {
   const auto end = std::max(end_of(e), now);
   e.in_queue = true;
   read_query q{pending_.add(e, times_.due(end)), {}, end};
   q.request.query = std::move(what);
   q.request.query.by = e.by;
   q.request.mode = http::consistency::stale; // whatever is applied here: a grant that is seen is valid
-  q.request.min_index = asked_at.value;
+  q.request.min_index = requested_at.value;
   q.until_decided = true;
   out_.post(std::move(q));
 }
@@ -87,7 +87,7 @@ void claim_waits::answered(exchange& e, const read_result& r, monotonic_time now
   const bool waits = standing.live && standing.live->state == state::claim_state::waiting;
   if (waits && now < end_of(e) && !e.input_ended) {
     PROBE("gateway: a claim waits on after a restore");
-    e.asked_at = standing.live->index; // index of the restored row
+    e.requested_at = standing.live->index; // index of the restored row
     return ask(e, {standing.live->of, standing.live->id}, result->index, now);
   }
   if (waits)
@@ -108,11 +108,11 @@ void claim_waits::note_disconnect(const exchange& e) {
     return;
   if (const auto* a = acquire_of(e)) {
     PROBE("gateway: a client disconnected while it waited for a lock");
-    out_.post(wait_changed{{a->op.key, a->op.session, e.asked_at}, true, e.wait_until});
+    out_.post(wait_changed{{a->op.key, a->op.session, e.requested_at}, true, e.wait_until});
   } else if (const auto* c = std::get_if<state::command>(&e.what);
              c != nullptr && MUTANT(disconnect_withdraws_claims)) {
     if (const auto* claim = std::get_if<state::claim_ask>(c))
-      out_.post(wait_changed{{claim->name, claim->id, e.asked_at}, true, e.wait_until});
+      out_.post(wait_changed{{claim->name, claim->id, e.requested_at}, true, e.wait_until});
   }
 }
 
@@ -120,7 +120,8 @@ void claim_waits::forgotten(const exchange& e) {
   const auto* a = acquire_of(e);
   if (e.in_queue)
     return note_disconnect(e);
-  if (!e.disconnected || a == nullptr || a->wait_ms == 0 || e.in_delay || e.access.asked || pending_.find(e.id) != &e)
+  if (!e.disconnected || a == nullptr || a->wait_ms == 0 || e.in_delay || e.access.requested ||
+      pending_.find(e.id) != &e)
     return;
   PROBE("gateway: a client disconnected before it was known whether it waits");
   lone_[e.id] = {a->op.key, a->op.session, e.wait_until};

@@ -39,7 +39,7 @@ private:
 
   std::optional<lone_acquire> take_lone(request_id id);
   void note_disconnect(const exchange& e);
-  void ask(exchange& e, state::claim_status what, log_index asked_at, monotonic_time now);
+  void ask(exchange& e, state::claim_status what, log_index requested_at, monotonic_time now);
   /// The latest end of the wait.
   monotonic_time end_of(const exchange& e) const;
 

@@ -23,15 +23,15 @@ void disconnected_waits::changed(const wait_changed& w, monotonic_time now) {
   if (w.disconnected) {
     const auto due = MUTANT(disconnect_withdraws_at_once) ? now : now + kept_for;
     // If two requests have one position, the newer is valid, as in the state machine.
-    if (at == waits_.end() || at->second.asked_at <= w.wait.asked_at)
-      put(std::move(which), {w.wait.asked_at, w.until, due});
+    if (at == waits_.end() || at->second.requested_at <= w.wait.requested_at)
+      put(std::move(which), {w.wait.requested_at, w.until, due});
   } else if (at == waits_.end()) {
     return;
-  } else if (w.wait.asked_at.is_zero()) {
+  } else if (w.wait.requested_at.is_zero()) {
     PROBE("gateway: a wait is asked for again after its client disconnected");
     set_due(at,
             std::max(at->second.due, now + kept_for)); // if that request has no effect, the position is given up then
-  } else if (at->second.asked_at < w.wait.asked_at) {
+  } else if (at->second.requested_at < w.wait.requested_at) {
     erase(at);
   }
 }
@@ -43,7 +43,7 @@ std::vector<wait_changed> disconnected_waits::take_due(monotonic_time now) {
          bytes < entry_bytes_max && !MUTANT(disconnected_wait_stays)) {
     const auto at = waits_.find(by_due_.begin()->second);
     bytes += bytes_of(at->first);
-    list.push_back({{at->first.first, at->first.second, at->second.asked_at}, true, at->second.until});
+    list.push_back({{at->first.first, at->first.second, at->second.requested_at}, true, at->second.until});
     erase(at);
   }
   return list;
@@ -53,7 +53,7 @@ void disconnected_waits::not_withdrawn(std::vector<wait_changed> list, monotonic
   for (auto& w : list)
     if (name which{std::move(w.wait.key), std::move(w.wait.session)}; now < w.until && !waits_.contains(which)) {
       PROBE("gateway: the withdrawal of a wait is tried again");
-      put(std::move(which), {w.wait.asked_at, w.until, now + again_after});
+      put(std::move(which), {w.wait.requested_at, w.until, now + again_after});
     }
 }
 

@@ -36,7 +36,7 @@ public:
 private:
   using name = std::pair<std::string, std::string>; ///< key and session
   struct waiting {
-    log_index asked_at;
+    log_index requested_at;
     monotonic_time until; ///< the wait ends then in any case
     monotonic_time due;
   };

@@ -35,7 +35,7 @@ void log_streams::next_piece(exchange& e) {
   const auto found = streams_.find(e.transfer->archive);
   if (found == streams_.end())
     return;
-  e.transfer->asked = true;
+  e.transfer->requested = true;
   found->second.waits = pending_.add(e); // tick() checks whether there are any
 }
 
@@ -54,7 +54,7 @@ void log_streams::tick() {
       continue;
     }
     pending_.settle(std::exchange(s.waits, request_id{}));
-    e->transfer->asked = false;
+    e->transfer->requested = false;
     e->transfer->piece = std::move(lines);
     e->transfer->ended = ends;
     it = ends ? streams_.erase(it) : std::next(it);

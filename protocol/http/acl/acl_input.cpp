@@ -191,13 +191,13 @@ result<std::vector<authorization_input>> read_authorizations(std::string_view bo
   return out;
 }
 
-result<state::permission_needed> permission_of(const authorization_input& asked) {
+result<state::permission_needed> permission_of(const authorization_input& requested) {
   const auto found = std::find_if(resource_names.begin(), resource_names.end(),
-                                  [&](const resource_name& r) { return r.name == asked.resource; });
+                                  [&](const resource_name& r) { return r.name == requested.resource; });
   if (found == resource_names.end())
-    return failure{"Invalid ACL resource requested: " + go_compat::quoted(asked.resource)};
-  state::permission_needed p{found->what, acl::permission::read, asked.segment, false};
-  const auto access = go_compat::lower_case(asked.access);
+    return failure{"Invalid ACL resource requested: " + go_compat::quoted(requested.resource)};
+  state::permission_needed p{found->what, acl::permission::read, requested.segment, false};
+  const auto access = go_compat::lower_case(requested.access);
   const bool key = found->what == state::permission_needed::of::key;
   if (access == "write")
     p.level = acl::permission::write;
@@ -207,11 +207,11 @@ result<state::permission_needed> permission_of(const authorization_input& asked)
     p.level = acl::permission::write;
     p.tree = true;
   } else if (access != "read")
-    return failure{"Invalid access level for " + asked.resource + " resource: " + asked.access};
+    return failure{"Invalid access level for " + requested.resource + " resource: " + requested.access};
   return p;
 }
 
-authorization_input asked_by(const state::permission_needed& p) {
+authorization_input requested_by(const state::permission_needed& p) {
   authorization_input out;
   for (const auto& r : resource_names)
     if (r.what == p.what)

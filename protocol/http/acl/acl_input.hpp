@@ -36,8 +36,8 @@ struct authorization_input {
 };
 result<std::vector<authorization_input>> read_authorizations(std::string_view body);
 /// The error names the unknown resource or access, in Consul's words.
-result<state::permission_needed> permission_of(const authorization_input& asked);
+result<state::permission_needed> permission_of(const authorization_input& requested);
 /// The inverse. `access` becomes lower case.
-authorization_input asked_by(const state::permission_needed& p);
+authorization_input requested_by(const state::permission_needed& p);
 
 } // namespace belay::http

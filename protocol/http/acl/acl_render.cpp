@@ -215,15 +215,15 @@ response render_acl_written(const state::command& c, const state::acl_row& row, 
   return json_response(std::move(out), options);
 }
 
-response render_permissions(const state::permissions_read& asked, const state::permissions& answer,
+response render_permissions(const state::permissions_read& requested, const state::permissions& answer,
                             const render_options& options) {
   using namespace go_compat;
-  if (asked.rules_too)
+  if (requested.rules_too)
     return json_response(json_of(token_rules{answer.token != nullptr ? answer.token->accessor : "", answer.rules}),
                          options);
   std::string out = "[";
-  for (std::size_t i = 0; i < asked.asked.size() && i < answer.allowed.size(); ++i) {
-    const auto question = asked_by(asked.asked[i]);
+  for (std::size_t i = 0; i < requested.requested.size() && i < answer.allowed.size(); ++i) {
+    const auto question = requested_by(requested.requested[i]);
     out += i == 0 ? "{" : ",{";
     append_json_member(out, "Resource", question.resource);
     if (!question.segment.empty())

@@ -19,7 +19,7 @@ bool is_acl_read(const state::query& q);
 response render_acl_row(const state::query& q, const state::acl_rows& found, const render_options& options);
 /// Renders the response to a command that created or changed the row.
 response render_acl_written(const state::command& c, const state::acl_row& row, const render_options& options);
-response render_permissions(const state::permissions_read& asked, const state::permissions& answer,
+response render_permissions(const state::permissions_read& requested, const state::permissions& answer,
                             const render_options& options);
 /// Handles local_kind::translate_rules. Cost is proportional to the text: check permission first.
 response render_translation(const local_request& r);

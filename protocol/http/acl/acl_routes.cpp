@@ -237,10 +237,10 @@ action acl_role_name_route(request_context& c) {
 
 /// `?authmethod`: no token here comes from one.
 action acl_tokens_route(request_context& c) {
-  int asked = 0;
+  int requested = 0;
   for (const auto* name : {"policy", "role", "authmethod"})
-    asked += c.query.get(name).empty() ? 0 : 1;
-  if (asked > 1)
+    requested += c.query.get(name).empty() ? 0 : 1;
+  if (requested > 1)
     return failed("can only filter by one of policy, role, or methodName at a time");
   return read(c, state::acl_token_list{std::string(c.query.get("policy")), std::string(c.query.get("role"))});
 }

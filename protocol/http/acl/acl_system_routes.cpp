@@ -74,7 +74,7 @@ action acl_authorize_route(request_context& c) {
     auto needed = permission_of(each);
     if (!needed)
       return not_acceptable(needed.error());
-    read.asked.push_back(std::move(*needed));
+    read.requested.push_back(std::move(*needed));
   }
   return make_read(std::move(read), o);
 }

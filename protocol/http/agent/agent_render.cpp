@@ -126,11 +126,11 @@ struct writer {
   }
 
   response operator()(const agent::health_rows& found) const {
-    const auto& asked = std::get<agent::service_health>(request.what);
+    const auto& requested = std::get<agent::service_health>(request.what);
     std::string out;
-    if (asked.by_id) {
+    if (requested.by_id) {
       if (found.list.empty()) {
-        const auto reason = "ServiceId " + asked.name + " not found";
+        const auto reason = "ServiceId " + requested.name + " not found";
         go_compat::append_json_string(out, reason); // JSON, although text was requested: as in Consul
         if (!request.text)
           out = "{\"AggregatedStatus\":\"critical\",\"Service\":null,\"Checks\":null}";
@@ -142,7 +142,8 @@ struct writer {
     }
     append_list(out, found.list, [&](const agent::health_of_service& h) { append_health(out, h); });
     if (found.list.empty())
-      return health_response(404, "ServiceName " + asked.name + " Not Found", std::move(out), request.text, options);
+      return health_response(404, "ServiceName " + requested.name + " Not Found", std::move(out), request.text,
+                             options);
     const auto worst = std::max_element(found.list.begin(), found.list.end(), [](const auto& a, const auto& b) {
       return code_of(a.status) < code_of(b.status);
     });

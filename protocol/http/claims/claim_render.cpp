@@ -74,7 +74,7 @@ void append_claim(std::string& out, const state::claim_row& row, cluster_time no
   if (c.state == state::claim_state::waiting) {
     if (row.place != 0)
       append_json_number_member(out, "Place", row.place);
-    append_json_number_member(out, "WaitingMs", ms_between(c.asked, now));
+    append_json_number_member(out, "WaitingMs", ms_between(c.requested, now));
     if (!c.deadline.is_zero())
       append_json_number_member(out, "DeadlineMs", ms_between(now, c.deadline));
     return;
@@ -237,13 +237,13 @@ response render_claim_refusal(const state::claim_refusal& no) {
   return r;
 }
 
-response render_wait(const state::command& asked, const state::claim_standing& s, const render_options& options,
+response render_wait(const state::command& requested, const state::claim_standing& s, const render_options& options,
                      std::uint64_t ttl_ms) {
   if (!s.live && s.ended == nullptr)
     return error_response(404, "the claim was granted or ended meanwhile, and is there no more");
   if (!s.live && s.ended->why == state::claim_end::session)
     return session_is_over(*s.ended);
-  if (std::holds_alternative<state::kv_acquire>(asked))
+  if (std::holds_alternative<state::kv_acquire>(requested))
     return render_acquire(s, options);
   return s.live ? render_claim(*s.live, options, ttl_ms) : render_claim_refusal(state::refuse_ended(*s.ended));
 }

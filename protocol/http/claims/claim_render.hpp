@@ -18,7 +18,7 @@ response render_claim_refusal(const state::claim_refusal& no);
 
 /// The final response to a waiting claim or queued acquire, whose command replied `waiting` before.
 /// @pre for an acquire, not `live` with claim_state::waiting: it still waits
-response render_wait(const state::command& asked, const state::claim_standing& s, const render_options& options,
+response render_wait(const state::command& requested, const state::claim_standing& s, const render_options& options,
                      std::uint64_t ttl_ms);
 
 } // namespace belay::http

@@ -12,7 +12,7 @@ constexpr auto content_security_policy =
     "trusted-types belay";
 
 constexpr auto kept_forever = "public, max-age=31536000, immutable";
-constexpr auto asked_each_time = "no-cache";
+constexpr auto requested_each_time = "no-cache";
 
 /// RFC 9110 section 13.1.2. A tag from an intermediate cache may be a weak one.
 bool names_tag(std::string_view header, std::string_view tag) {
@@ -40,7 +40,7 @@ response console_answer(const console_files& console, std::string_view path, con
   if (wish.gzip)
     r.headers.emplace_back("Content-Encoding", "gzip");
   const bool is_page = path.empty();
-  r.headers.emplace_back("Cache-Control", is_page ? asked_each_time : kept_forever);
+  r.headers.emplace_back("Cache-Control", is_page ? requested_each_time : kept_forever);
   if (is_page) {
     r.headers.emplace_back("Etag", console.page_tag);
     if (names_tag(wish.if_none_match, console.page_tag))

@@ -89,10 +89,10 @@ action changes_route(request_context& c) {
     return std::move(*r);
   if (auto r = refuse_others(c))
     return std::move(*r);
-  state::kv_changes asked;
-  if (auto r = read_prefixes(c, asked.prefixes))
+  state::kv_changes requested;
+  if (auto r = read_prefixes(c, requested.prefixes))
     return std::move(*r);
-  if (auto r = read_kinds(c, asked.kinds))
+  if (auto r = read_kinds(c, requested.kinds))
     return std::move(*r);
   std::optional<state::change_cursor> named, resumed;
   if (!read_place(c.query.get("index"), named))
@@ -106,17 +106,17 @@ action changes_route(request_context& c) {
   c.options.keys_only = c.query.has("keys");
   using what = state::kv_changes::what;
   // A stream that was cut off inside a snapshot has the id 0, and no state.
-  asked.asked = resumed                              ? what::changes
-                : resumes || c.query.has("snapshot") ? what::snapshot
-                : named                              ? what::changes
-                                                     : what::place;
+  requested.requested = resumed                              ? what::changes
+                        : resumes || c.query.has("snapshot") ? what::snapshot
+                        : named                              ? what::changes
+                                                             : what::place;
   const auto from = resumed.value_or(named.value_or(state::change_cursor{{}, {}}));
-  asked.after = from.place;
-  asked.history = from.history;
+  requested.after = from.place;
+  requested.history = from.history;
   if (stream)
-    return change_stream{state::query(std::move(asked)), o.mode};
+    return change_stream{state::query(std::move(requested)), o.mode};
   o.min_index = named ? named->place.index.value : 0;
-  return make_read(state::query(std::move(asked)), o);
+  return make_read(state::query(std::move(requested)), o);
 }
 
 action past_route(request_context& c, const query_options& o) {

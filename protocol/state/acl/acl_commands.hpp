@@ -211,7 +211,7 @@ struct permission_needed {
 /// The requester's permissions, for decisions outside the state machine: agents, operators,
 /// archives. A refusal if there is no such token. Without ACLs everything is allowed.
 struct permissions_read {
-  std::vector<permission_needed> asked;
+  std::vector<permission_needed> requested;
   bool rules_too = false; ///< for a client agent, which authorizes requests about its own services and checks by them
   bool operator==(const permissions_read&) const = default;
 };

@@ -256,7 +256,7 @@ std::shared_ptr<const acl::authorizer> acl_table::authorizer_of(const auth_conte
   auto& last = found->last;
   if (last.round == round_ && last.allowed_by_default == by.allowed_by_default && last.datacenter == by.datacenter)
     return *last.says;
-  auto known = compiled_.find(asked_for(*found->row, by));
+  auto known = compiled_.find(requested_for(*found->row, by));
   if (known == compiled_.end()) {
     const auto rules = rules_of(*found->row, by.datacenter);
     if (compiled_.size() >= compiled_max || compiled_bytes_ + rules.bytes > compiled_bytes_max)

@@ -85,20 +85,20 @@ private:
     std::string datacenter;
   };
   /// The same, for look-ups.
-  struct asked_for {
+  struct requested_for {
     const acl_token* token;
     bool allowed_by_default;
     std::string_view datacenter;
-    asked_for(const acl_token& t, const auth_context& by)
+    requested_for(const acl_token& t, const auth_context& by)
         : token(&t), allowed_by_default(by.allowed_by_default), datacenter(by.datacenter) {}
-    asked_for(const meant_for& m)
+    requested_for(const meant_for& m)
         : token(m.token.get()), allowed_by_default(m.allowed_by_default), datacenter(m.datacenter) {}
-    bool operator==(const asked_for&) const = default;
+    bool operator==(const requested_for&) const = default;
   };
   struct by_token {
     using is_transparent = void;
-    std::size_t operator()(const asked_for& a) const { return std::hash<const acl_token*>()(a.token); }
-    bool operator()(const asked_for& a, const asked_for& b) const { return a == b; }
+    std::size_t operator()(const requested_for& a) const { return std::hash<const acl_token*>()(a.token); }
+    bool operator()(const requested_for& a, const requested_for& b) const { return a == b; }
   };
   /// The last authorizer compiled for a token, found with the token.
   struct last_compiled {

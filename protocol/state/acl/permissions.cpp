@@ -284,10 +284,10 @@ struct filter {
 
   void operator()(kv_entries& a) const { keep(a.entries); }
   void operator()(key_names& a) const {
-    const auto* asked = std::get_if<kv_keys>(&q);
+    const auto* requested = std::get_if<kv_keys>(&q);
     std::erase_if(a.keys, [&](const std::string& name) {
-      const bool cut = asked != nullptr && !asked->separator.empty() &&
-                       name.find(asked->separator, asked->prefix.size()) != std::string::npos;
+      const bool cut = requested != nullptr && !requested->separator.empty() &&
+                       name.find(requested->separator, requested->prefix.size()) != std::string::npos;
       return cut ? !may_see_any_under(t, may, name) : !may.key_read(name);
     });
   }
@@ -327,10 +327,10 @@ struct filter {
   }
   void operator()(permissions& a) const {
     a.may = by;
-    if (const auto* asked = std::get_if<permissions_read>(&q)) {
-      std::transform(asked->asked.begin(), asked->asked.end(), a.allowed.begin(),
+    if (const auto* requested = std::get_if<permissions_read>(&q)) {
+      std::transform(requested->requested.begin(), requested->requested.end(), a.allowed.begin(),
                      [&](const permission_needed& each) { return allows(t, may, each); });
-      if (asked->rules_too)
+      if (requested->rules_too)
         a.rules = t.acls.rules_on_behalf_of(*q.by, now);
     }
     a.token = t.acls.token_with_secret(q.by->secret);
@@ -338,8 +338,8 @@ struct filter {
   void operator()(claim_view&) const {}
   void operator()(claim_standing&) const {}
   void operator()(claim_rows& a) const {
-    if (const auto* asked = std::get_if<claims_list>(&q))
-      a = listed_claims(t, *asked, [&](const claim_record& c) { return may.key_read(c.of.name); });
+    if (const auto* requested = std::get_if<claims_list>(&q))
+      a = listed_claims(t, *requested, [&](const claim_record& c) { return may.key_read(c.of.name); });
   }
   void operator()(wait_graph& a) const {
     hide_names(t, may, a.edges);

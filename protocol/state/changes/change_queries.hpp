@@ -79,7 +79,7 @@ struct kv_changes {
 
   std::vector<std::string> prefixes; ///< never empty; matches keys that begin with any of them
   change_place after;
-  what asked = what::changes;
+  what requested = what::changes;
   std::uint8_t kinds = all_kinds; ///< one bit for each requested kind
   history_id history = {};        ///< the history of `after`; none: the client did not name it
 

@@ -72,7 +72,7 @@ query_result with_index(change_rows found) {
 
 query_result changes_answer(const tables& t, const kv_changes& q) {
   auto found = standing_at(t);
-  const auto from = q.asked == kv_changes::what::place ? origin::ours : origin_of(t, q.history, q.after.index);
+  const auto from = q.requested == kv_changes::what::place ? origin::ours : origin_of(t, q.history, q.after.index);
   if (from == origin::foreign)
     return with_index(gone_with_its_history(t));
   if (from == origin::unclear) { // like a server that has not applied the entry
@@ -80,12 +80,12 @@ query_result changes_answer(const tables& t, const kv_changes& q) {
     found.reached = q.after;
     return with_index(std::move(found));
   }
-  if (q.asked == kv_changes::what::changes) {
+  if (q.requested == kv_changes::what::changes) {
     auto changes = t.changes.read(q);
     changes.history = found.history;
     return with_index(std::move(changes));
   }
-  if (q.asked != kv_changes::what::snapshot)
+  if (q.requested != kv_changes::what::snapshot)
     return with_index(std::move(found));
   if (found.applied < q.after.index) // the requested state is still to come
     found.reached = q.after;

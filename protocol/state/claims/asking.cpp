@@ -158,7 +158,7 @@ std::shared_ptr<claim_record> new_waiter(applying& a, const resource_name& of, c
   row->session = session;
   row->scope = a.scope.value_or("");
   row->by = a.by;
-  row->asked = a.now;
+  row->requested = a.now;
   row->create_index = row->modify_index = a.index;
   return row;
 }
@@ -218,7 +218,7 @@ void close_limit(applying& a, const claim_resource& known, std::uint64_t limit) 
 namespace {
 
 /// A waiting claim was requested again: its newest requester counts when it is authorized again.
-void asked_again(applying& a, const claim_ptr& live) {
+void requested_again(applying& a, const claim_ptr& live) {
   if (!a.scope || live->state != claim_state::waiting || live->by == a.by)
     return;
   auto row = std::make_shared<claim_record>(*live);
@@ -241,7 +241,7 @@ reply apply_claims(applying& a, const claim_ask& c) {
   if (const auto live = a.t.claims.claims.find(of, id)) {
     if (live->session != session->id)
       return refuse_claim(claim_error::id, "claim " + in_quotes(id) + " is of another session");
-    asked_again(a, live);
+    requested_again(a, live);
     return answered(a, of, id, false);
   }
   const auto known = a.t.claims.resources.find(of);
@@ -365,7 +365,7 @@ reply apply_claims(applying& a, const waits_withdraw& c) {
       waiter = a.t.claims.claims.find({wait.key, claim_space::claims}, wait.session);
     if (!waiter || waiter->state != claim_state::waiting)
       PROBE("claims: a wait whose client disconnected is over already");
-    else if (waiter->modify_index != wait.asked_at && !MUTANT(renewed_wait_withdrawn))
+    else if (waiter->modify_index != wait.requested_at && !MUTANT(renewed_wait_withdrawn))
       PROBE("claims: a wait whose client disconnected was asked for again");
     else {
       PROBE("claims: a wait whose client disconnected is withdrawn");

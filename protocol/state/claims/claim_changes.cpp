@@ -68,9 +68,9 @@ claim_ptr grant_claim(applying& a, const claim_record& waiter) {
   claim_granted already_noted{of, waiter.id, waiter.session, 0, a.index};
   claim_ptr granted;
   if (of.space == claim_space::keys) {
-    const claim_record asked = waiter; // a copy: the row is removed
-    a.t.claims.claims.erase(asked.key);
-    already_noted.fence = grant_lock(a, asked);
+    const claim_record requested = waiter; // a copy: the row is removed
+    a.t.claims.claims.erase(requested.key);
+    already_noted.fence = grant_lock(a, requested);
   } else {
     auto row = std::make_shared<claim_record>(waiter);
     row->state = claim_state::held;

@@ -160,8 +160,8 @@ inline constexpr auto fields_of<kv_acquire> = std::tuple{
 /// A request in the queue for the lock of a key.
 struct wait_ref {
   std::string key;
-  std::string session; ///< in any case
-  log_index asked_at;  ///< entry of its last request; a wait that was requested again is a different one
+  std::string session;    ///< in any case
+  log_index requested_at; ///< entry of its last request; a wait that was requested again is a different one
 
   bool operator==(const wait_ref&) const = default;
 };
@@ -169,7 +169,7 @@ template <>
 inline constexpr auto fields_of<wait_ref> = std::tuple{
     field<&wait_ref::key>{},
     field<&wait_ref::session>{},
-    field<&wait_ref::asked_at>{},
+    field<&wait_ref::requested_at>{},
 };
 
 /// Withdraws waits of disconnected clients (rule 24). Proposed by servers; needs disconnect_level.

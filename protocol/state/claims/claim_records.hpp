@@ -109,7 +109,7 @@ struct claim_record {
   bool refuse_deadlock = false; ///< `deadlock=refuse`
   std::uint64_t ticket = 0;     ///< order of the requests; never zero
   std::uint64_t fence = 0;      ///< fencing token of its grant; zero: it waits
-  cluster_time asked;           ///< when it was requested
+  cluster_time requested;       ///< when it was requested
   cluster_time deadline;        ///< end of its wait; zero: unlimited
   cluster_time granted;         ///< zero: it waits
   log_index create_index;       ///< the entry that created it
@@ -135,7 +135,7 @@ inline constexpr auto fields_of<claim_record> = std::tuple{
     field<&claim_record::refuse_deadlock>{},
     field<&claim_record::ticket>{},
     field<&claim_record::fence, "Fence">{},
-    field<&claim_record::asked>{},
+    field<&claim_record::requested>{},
     field<&claim_record::deadline>{},
     field<&claim_record::granted>{},
     field<&claim_record::create_index, "CreateIndex">{},

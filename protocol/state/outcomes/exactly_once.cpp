@@ -69,11 +69,11 @@ std::optional<reply> known_outcome(const tables& t, const std::string& scope, co
 }
 
 std::optional<reply> not_accepted(const applying& a, const std::string& scope, const std::string& key,
-                                  cluster_time asked) {
+                                  cluster_time requested) {
   if (!is_once_key(key))
     return reply{once_refusal{once_error::key, {}}};
   // A future time is not of this cluster.
-  if ((asked > a.now || asked.value + copy_accepted_ms <= a.now.value) && !MUTANT(once_old_copy_accepted)) {
+  if ((requested > a.now || requested.value + copy_accepted_ms <= a.now.value) && !MUTANT(once_old_copy_accepted)) {
     PROBE("once: a copy came too late");
     return reply{once_refusal{once_error::too_old, a.now}};
   }
@@ -97,7 +97,7 @@ reply seal_outcome(applying& a, const std::string& scope, const outcome_seal& c)
     found.decided_at = row->index;
     return row->answer != nullptr ? sent_again(*row) : found;
   }
-  if (auto no = not_accepted(a, scope, c.key, c.asked))
+  if (auto no = not_accepted(a, scope, c.key, c.requested))
     return std::move(*no);
   PROBE("once: sealed before it took effect");
   a.t.outcomes.put(std::make_shared<const outcome_record>(new_row(a, scope, c.key)));

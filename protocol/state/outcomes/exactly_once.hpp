@@ -12,7 +12,7 @@ std::optional<std::string> scope_of(const tables& t, const std::optional<auth_co
 std::optional<reply> known_outcome(const tables& t, const std::string& scope, const once_mark& once);
 /// Why an unknown key cannot be accepted; nullopt: it can.
 std::optional<reply> not_accepted(const applying& a, const std::string& scope, const std::string& key,
-                                  cluster_time asked);
+                                  cluster_time requested);
 /// @pre the key is unknown
 void keep_outcome(applying& a, const std::string& scope, const once_mark& once, const reply& answer);
 

@@ -11,13 +11,13 @@ namespace belay::state {
 struct once_mark {
   std::string key; ///< is_once_key()
   fingerprint print;
-  cluster_time asked; ///< not later than the cluster time when it was proposed
+  cluster_time requested; ///< not later than the cluster time when it was proposed
 };
 template <>
 inline constexpr auto fields_of<once_mark> = std::tuple{
     field<&once_mark::key>{},
     field<&once_mark::print>{},
-    field<&once_mark::asked>{},
+    field<&once_mark::requested>{},
 };
 
 /// `DELETE /v1/outcome/KEY`: returns the write's outcome, or prevents it forever. See state::reply.
@@ -25,12 +25,12 @@ struct outcome_seal {
   static constexpr command_tag tag = command_tag::outcome_seal;
 
   std::string key;
-  cluster_time asked; ///< as in once_mark
+  cluster_time requested; ///< as in once_mark
 };
 template <>
 inline constexpr auto fields_of<outcome_seal> = std::tuple{
     field<&outcome_seal::key>{},
-    field<&outcome_seal::asked>{},
+    field<&outcome_seal::requested>{},
 };
 
 /// `GET /v1/outcome/KEY`, in the scope of the requester. Returns an outcome_view.

@@ -532,15 +532,15 @@ struct long_read_of {
   }
   /// Tokens in the order of their secrets, roles and policies in that of their IDs.
   template <class Row, class Query>
-  read access_list(const undo_logged_map<Row>& rows, const Query& asked) const {
+  read access_list(const undo_logged_map<Row>& rows, const Query& requested) const {
     if (!is_long(rows.size(), whole_cost))
       return nullptr;
     const auto may = authorizer_of_query();
     const acl_rows none{{}, may == nullptr || may->acl_write()};
-    const auto add = [asked, now = may == nullptr ? cluster_time{} : now,
+    const auto add = [requested, now = may == nullptr ? cluster_time{} : now,
                       then = std::make_shared<const access_then>(t.acls)](const Row& row,
                                                                           sorted_rows<std::string, acl_row>& to) {
-      if (!is_listed(asked, *row))
+      if (!is_listed(requested, *row))
         return;
       if constexpr (std::is_same_v<Row, acl_token_ptr>) {
         if (row->expires.is_zero() || now.is_zero() || row->expires > now)
@@ -571,24 +571,24 @@ struct long_read_of {
     return many ? std::make_unique<long_instances>(t, q, std::move(w), authorizer_of_query()) : nullptr;
   }
 
-  read operator()(const kv_list& asked) const {
+  read operator()(const kv_list& requested) const {
     const auto& rows = t.kv.rows();
-    if (!is_long(rows, asked.prefix))
+    if (!is_long(rows, requested.prefix))
       return nullptr;
     const auto may = authorizer_of_query();
     std::function<bool(const kv_entry_ptr&)> wanted;
     if (may != nullptr)
       wanted = [may](const kv_entry_ptr& row) { return may->key_read(row.key()); };
     return std::make_unique<long_list<kv_entry_ptr, kv_entries, &kv_entries::entries>>(
-        rows.view_of(asked.prefix), may == nullptr ? rows.about_under(asked.prefix, SIZE_MAX) : 0, answer_index(t, q),
-        std::move(wanted));
+        rows.view_of(requested.prefix), may == nullptr ? rows.about_under(requested.prefix, SIZE_MAX) : 0,
+        answer_index(t, q), std::move(wanted));
   }
-  read operator()(const kv_keys& asked) const {
+  read operator()(const kv_keys& requested) const {
     const auto& rows = t.kv.rows();
-    if (!is_long(rows, asked.prefix))
+    if (!is_long(rows, requested.prefix))
       return nullptr;
-    return std::make_unique<long_names>(rows.view_of(asked.prefix), rows.about_under(asked.prefix, SIZE_MAX), asked,
-                                        answer_index(t, q), authorizer_of_query());
+    return std::make_unique<long_names>(rows.view_of(requested.prefix), rows.about_under(requested.prefix, SIZE_MAX),
+                                        requested, answer_index(t, q), authorizer_of_query());
   }
   read operator()(const session_list&) const {
     const auto& rows = t.sessions.rows();
@@ -596,79 +596,81 @@ struct long_read_of {
       return nullptr;
     return list_of<sessions, session_ptr>(rows.view_of({}), [](const session_record&) { return true; });
   }
-  read operator()(const session_node& asked) const {
-    if (!is_long(t.sessions.count_of_node(asked.node)))
+  read operator()(const session_node& requested) const {
+    if (!is_long(t.sessions.count_of_node(requested.node)))
       return nullptr;
     return list_of<sessions, session_ptr>(
         t.sessions.rows().view_of({}),
-        [node = folded(asked.node)](const session_record& s) { return folded(s.node) == node; });
+        [node = folded(requested.node)](const session_record& s) { return folded(s.node) == node; });
   }
-  read operator()(const catalog_nodes& asked) const {
+  read operator()(const catalog_nodes& requested) const {
     const auto& rows = t.catalog.nodes();
     if (!is_long(rows))
       return nullptr;
     return list_near<nodes, node_ptr>(rows.view_of({}),
-                                      [meta = asked.node_meta](const node_record& n) { return has_meta(n, meta); });
+                                      [meta = requested.node_meta](const node_record& n) { return has_meta(n, meta); });
   }
-  read operator()(const catalog_services& asked) const {
-    if (!is_long(t.catalog.services().size(), asked.node_meta.empty() ? 1 : joined_cost))
+  read operator()(const catalog_services& requested) const {
+    if (!is_long(t.catalog.services().size(), requested.node_meta.empty() ? 1 : joined_cost))
       return nullptr;
-    return std::make_unique<long_service_names>(t, asked.node_meta, answer_index(t, q), authorizer_of_query());
+    return std::make_unique<long_service_names>(t, requested.node_meta, answer_index(t, q), authorizer_of_query());
   }
-  read operator()(const catalog_service& asked) const {
-    return asked.of_mesh ? nullptr
-                         : instances_of({asked.service, folded_set(asked.tags), asked.node_meta, false, false});
-  }
-  read operator()(const health_service& asked) const {
-    return asked.of_mesh
+  read operator()(const catalog_service& requested) const {
+    return requested.of_mesh
                ? nullptr
-               : instances_of({asked.service, folded_set(asked.tags), asked.node_meta, true, asked.passing_only});
+               : instances_of({requested.service, folded_set(requested.tags), requested.node_meta, false, false});
   }
-  read operator()(const health_state& asked) const {
-    if (!is_long(t.catalog.checks().size(), asked.node_meta.empty() ? 1 : joined_cost))
-      return nullptr;
-    return checks_of(asked.node_meta,
-                     [status = asked.state](const check_record& c) { return status == "any" || c.status == status; });
+  read operator()(const health_service& requested) const {
+    return requested.of_mesh ? nullptr
+                             : instances_of({requested.service, folded_set(requested.tags), requested.node_meta, true,
+                                             requested.passing_only});
   }
-  read operator()(const health_checks& asked) const {
-    if (!is_long(t.catalog.count_of_checks(asked.service), asked.node_meta.empty() ? 1 : joined_cost))
+  read operator()(const health_state& requested) const {
+    if (!is_long(t.catalog.checks().size(), requested.node_meta.empty() ? 1 : joined_cost))
       return nullptr;
-    return checks_of(asked.node_meta, [service = folded(asked.service)](const check_record& c) {
+    return checks_of(requested.node_meta, [status = requested.state](const check_record& c) {
+      return status == "any" || c.status == status;
+    });
+  }
+  read operator()(const health_checks& requested) const {
+    if (!is_long(t.catalog.count_of_checks(requested.service), requested.node_meta.empty() ? 1 : joined_cost))
+      return nullptr;
+    return checks_of(requested.node_meta, [service = folded(requested.service)](const check_record& c) {
       return folded(c.service_name) == service;
     });
   }
-  read operator()(const health_node& asked) const {
+  read operator()(const health_node& requested) const {
     const auto& rows = t.catalog.checks();
-    const auto prefix = row_key(asked.node, "");
+    const auto prefix = row_key(requested.node, "");
     if (!is_long(rows, prefix))
       return nullptr;
     return list_near<checks, check_ptr>(rows.view_of(prefix), [](const check_record&) { return true; });
   }
-  read operator()(const claims_list& asked) const {
+  read operator()(const claims_list& requested) const {
     const auto& claims = t.claims.claims;
     std::optional<std::set<std::string>> of;
     auto rows = claims.rows().size();
-    if (asked.session || asked.node) {
+    if (requested.session || requested.node) {
       of.emplace();
       rows = 0;
       const auto add = [&](const session_ptr& s) {
         of->insert(s->id);
         claims.for_each_of_session(s->id, [&](const claim_ptr&) { return ++rows < rows_min; });
       };
-      if (asked.node)
-        for (const auto& s : t.sessions.of_node(*asked.node))
+      if (requested.node)
+        for (const auto& s : t.sessions.of_node(*requested.node))
           add(s);
-      else if (const auto s = t.sessions.find(*asked.session))
+      else if (const auto s = t.sessions.find(*requested.session))
         add(s);
     }
     if (!is_long(rows, of ? whole_cost : 1))
       return nullptr;
-    return std::make_unique<long_claims>(t, q, asked, std::move(of), now, authorizer_of_query());
+    return std::make_unique<long_claims>(t, q, requested, std::move(of), now, authorizer_of_query());
   }
-  read operator()(const acl_policy_list& asked) const { return access_list(t.acls.policies(), asked); }
-  read operator()(const acl_role_list& asked) const { return access_list(t.acls.roles(), asked); }
-  read operator()(const acl_token_list& asked) const { return access_list(t.acls.tokens(), asked); }
-  read operator()(const acl_legacy_list& asked) const { return access_list(t.acls.tokens(), asked); }
+  read operator()(const acl_policy_list& requested) const { return access_list(t.acls.policies(), requested); }
+  read operator()(const acl_role_list& requested) const { return access_list(t.acls.roles(), requested); }
+  read operator()(const acl_token_list& requested) const { return access_list(t.acls.tokens(), requested); }
+  read operator()(const acl_legacy_list& requested) const { return access_list(t.acls.tokens(), requested); }
   template <class Other>
   read operator()(const Other&) const {
     return nullptr;

@@ -146,7 +146,7 @@ void claims_restorer::holders(applying& a) {
     const bool newest = now_held && now_held->state == claim_state::held && now_held->session == c->session &&
                         now_held->fence == c->fence;
     row->fence = newest || MUTANT(restore_gives_old_fences) ? c->fence : a.new_fence();
-    row->asked = at_most(c->asked, a.now, 0);
+    row->requested = at_most(c->requested, a.now, 0);
     row->granted = at_most(c->granted, a.now, 0);
     row->deadline = {};
     row->create_index = std::min(c->create_index, a.index);
@@ -178,9 +178,9 @@ void claims_restorer::waiters(applying& a) {
       continue;
     row->fence = 0;
     row->ticket = next_ticket(a);
-    row->asked = at_most(c->asked, a.now, 0);
+    row->requested = at_most(c->requested, a.now, 0);
     if (!c->deadline.is_zero() && !MUTANT(restored_wait_keeps_deadline))
-      row->deadline = at_most(c->deadline, a.now, c->deadline.value - std::min(c->asked, c->deadline).value);
+      row->deadline = at_most(c->deadline, a.now, c->deadline.value - std::min(c->requested, c->deadline).value);
     row->create_index = std::min(c->create_index, a.index);
     row->modify_index = std::min(c->modify_index, a.index);
     (void)shape_of(a, c->of);

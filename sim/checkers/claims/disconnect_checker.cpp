@@ -41,21 +41,21 @@ broken disconnect_checker::committed(const raft::entry& e, const clocks& shown) 
   if (!c)
     return std::nullopt;
   if (const auto* a = waiting_acquire(*c); a != nullptr && requests_.contains(a->op.flags))
-    asked_at_[e.index] = a->op.flags;
+    requested_at_[e.index] = a->op.flags;
   if (const auto* withdrawal = std::get_if<state::waits_withdraw>(&*c))
     for (const auto& w : withdrawal->waits)
       if (auto wrong = check(w, shown))
         return "entry " + to_string(e.index) + " withdraws the wait of " + w.session + " for " + w.key +
-               ", requested by entry " + to_string(w.asked_at) + ": " + *wrong;
+               ", requested by entry " + to_string(w.requested_at) + ": " + *wrong;
   return std::nullopt;
 }
 
 broken disconnect_checker::check(const state::wait_ref& w, const clocks& shown) const {
-  const auto asked = asked_at_.find(w.asked_at);
-  if (asked == asked_at_.end()) // the request of a library client, or an entry restored from an archive
+  const auto requested = requested_at_.find(w.requested_at);
+  if (requested == requested_at_.end()) // the request of a library client, or an entry restored from an archive
     return std::nullopt;
-  const auto& r = requests_.at(asked->second);
-  const auto operation = "operation " + std::to_string(asked->second);
+  const auto& r = requests_.at(requested->second);
+  const auto operation = "operation " + std::to_string(requested->second);
   if (r.key != w.key || r.session != w.session)
     return operation + " asked for " + r.key + " with session " + r.session;
   if (!r.left)
@@ -72,7 +72,7 @@ broken disconnect_checker::check(const state::wait_ref& w, const clocks& shown) 
 broken disconnect_checker::finish(virtual_time now,
                                   const std::function<bool(std::size_t node, int life)>& works) const {
   const auto there = model_.claims_at(model_.applied());
-  for (const auto& [index, id] : asked_at_) {
+  for (const auto& [index, id] : requested_at_) {
     const auto& r = requests_.at(id);
     if (!r.left || r.through_agent || now < std::max(r.left_at, led_) + gone_after || !works(r.node, r.life))
       continue;

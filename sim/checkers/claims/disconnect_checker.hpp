@@ -45,8 +45,8 @@ private:
 
   const kv_model& model_;
   virtual_time led_{0};
-  std::map<std::uint64_t, request> requests_;   ///< by operation, whose number its flags are
-  std::map<log_index, std::uint64_t> asked_at_; ///< the operation of an entry
+  std::map<std::uint64_t, request> requests_;       ///< by operation, whose number its flags are
+  std::map<log_index, std::uint64_t> requested_at_; ///< the operation of an entry
 };
 
 } // namespace belay::sim

@@ -170,7 +170,7 @@ void kv_model::grant(draft& d, const resource_name& of, const std::string& id) {
     put(d, op, (old ? old->lock_index : 0) + 1, waiter.session, new_fence(d));
     return;
   }
-  if (c.asked != d.time)
+  if (c.requested != d.time)
     PROBE("claims: a waiting claim is granted");
   c.held = true;
   c.fence = new_fence(d);
@@ -276,7 +276,7 @@ kv_model::received kv_model::run(draft& d, const state::claim_ask& c) {
   wanted.priority = c.priority;
   wanted.refuses_deadlock = c.refuse_deadlock;
   wanted.value = c.value;
-  wanted.asked = d.time;
+  wanted.requested = d.time;
   wanted.deadline.value = c.deadline_ms == 0 ? 0 : d.time.value + c.deadline_ms;
   wanted.ticket = last_ticket_ + 1;
   wanted.changed = d.index;
@@ -512,7 +512,7 @@ kv_model::received kv_model::wait_for_key(draft& d, const state::kv_acquire& c, 
   if (!again) {
     row.id = row.session = session;
     row.client = d.client;
-    row.asked = d.time;
+    row.requested = d.time;
     row.ticket = last_ticket_ + 1;
   }
   row.value = c.op.value ? c.op.value : make_payload({});
@@ -546,7 +546,7 @@ kv_model::received kv_model::run(draft& d, const state::waits_withdraw& c) {
   for (const auto& wait : c.waits) {
     const auto session = folded_id(wait.session);
     const auto* there = claims_.find(lock_of(wait.key), session);
-    if (there == nullptr || there->changed != wait.asked_at)
+    if (there == nullptr || there->changed != wait.requested_at)
       continue;
     PROBE("claims: a wait ends because its client disconnected");
     end_claim(d, lock_of(wait.key), session, claim_end::withdrawn);
@@ -775,7 +775,7 @@ void kv_model::claims_go_back(draft& d, const claims_state& then) {
     if (!may_return(of, c) || (of.space == claim_space::keys && holder_of(of.name) == c.session))
       continue;
     if (!c.deadline.is_zero())
-      c.deadline.value = std::min(c.deadline.value, d.time.value + c.deadline.value - c.asked.value);
+      c.deadline.value = std::min(c.deadline.value, d.time.value + c.deadline.value - c.requested.value);
     c.ticket = ++last_ticket_;
     shaped(of).claims[c.id] = c;
   }

@@ -38,7 +38,7 @@ void wait_checker::held(std::uint64_t operation_id, virtual_time now) {
     return;
   auto& w = it->second;
   w.held = true;
-  w.asked_by = model_.applied();
+  w.requested_by = model_.applied();
   look(w, nodes_[it->second.node], now);
 }
 
@@ -66,7 +66,7 @@ bool wait_checker::is_decided(waiting& w, log_index applied) const {
       PROBE("claims: a change is to be told to a reader");
     return !same && applied >= w.read_at; // a server that is behind must get there first
   }
-  if (applied < w.asked_by) // an earlier claim of that ID may end before
+  if (applied < w.requested_by) // an earlier claim of that ID may end before
     return false;
   const auto* claim = now->find(w.of, w.id);
   const bool waits = claim != nullptr && !claim->held;

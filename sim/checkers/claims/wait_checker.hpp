@@ -32,9 +32,9 @@ private:
     state::resource_name of;
     std::string id;
     bool held = false;
-    bool seen = false;     ///< in the queue
-    log_index asked_by;    ///< its own entry is not after that
-    claims_state_ptr read; ///< state that the client of a read has seen; null: not a read
+    bool seen = false;      ///< in the queue
+    log_index requested_by; ///< its own entry is not after that
+    claims_state_ptr read;  ///< state that the client of a read has seen; null: not a read
     log_index read_at;
     bool decided = false; ///< it was granted, or its wait ended, or what was read has changed
     log_index decided_by;

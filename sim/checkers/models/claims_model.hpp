@@ -21,8 +21,8 @@ struct modelled_claim {
   bool shared = false;
   bool refuses_deadlock = false;
   std::uint64_t permits = 1, priority = 0, ticket = 0;
-  std::uint64_t fence = 0;      ///< held
-  cluster_time asked, deadline; ///< deadline zero: it waits indefinitely
+  std::uint64_t fence = 0;          ///< held
+  cluster_time requested, deadline; ///< deadline zero: it waits indefinitely
   payload value;
   std::uint64_t flags = 0; ///< flags of a key
   log_index changed;       ///< granted, or requested again

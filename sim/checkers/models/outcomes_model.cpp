@@ -66,8 +66,8 @@ modelled_outcome_ptr outcomes_model::find_at(const owned_key& key, log_index s) 
   return later == all.begin() ? nullptr : std::prev(later)->row;
 }
 
-bool outcomes_model::takes(cluster_time asked, cluster_time now) {
-  return asked <= now && now.value - asked.value < copies_taken_ms;
+bool outcomes_model::takes(cluster_time requested, cluster_time now) {
+  return requested <= now && now.value - requested.value < copies_taken_ms;
 }
 
 std::uint64_t outcomes_model::end_of(cluster_time now) {

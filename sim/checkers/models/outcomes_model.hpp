@@ -38,7 +38,7 @@ public:
 
   modelled_outcome_ptr find_at(const owned_key& key, log_index s) const;
   std::size_t count_at(log_index s) const;
-  static bool takes(cluster_time asked, cluster_time now);
+  static bool takes(cluster_time requested, cluster_time now);
   static std::uint64_t end_of(cluster_time now);
 
 private:

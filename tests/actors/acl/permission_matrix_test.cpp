@@ -101,8 +101,8 @@ agent::local_agent agent_of_the_matrix() {
   return a;
 }
 
-constexpr int not_refused = 0; // any response of the actors behind the gateway, except 403 and none
-constexpr int not_asked = -1;  // its response has no end, or it needs what is not there
+constexpr int not_refused = 0;    // any response of the actors behind the gateway, except 403 and none
+constexpr int not_requested = -1; // its response has no end, or it needs what is not there
 
 struct expectation {
   const char* method;
@@ -212,7 +212,7 @@ const expectation expected[] = {
     {"GET", "/v1/agent/live", "", "**", not_refused, ""},
     {"GET", "/v1/agent/ready", "", "**", not_refused, ""},
     {"PUT", "/v1/agent/reload", "", "agent-write", 200, ""},
-    {"GET", "/v1/agent/monitor", "", "agent-read agent-write", not_asked, ""},
+    {"GET", "/v1/agent/monitor", "", "agent-read agent-write", not_requested, ""},
     {"GET", "/v1/agent/host", "", "operator-read operator-write", 200, ""},
     {"PUT", "/v1/agent/leave", "", "agent-write", 200, ""},
     {"PUT", "/v1/agent/join/10.0.0.9", "", "agent-write", not_refused, ""},
@@ -242,8 +242,8 @@ const expectation expected[] = {
     {"PUT", "/v1/event/fire/deploy", "", "event-write", 200, "\"deploy\""},
     {"GET", "/v1/event/list", "", "event-read event-write", 200, "\"deploy\"", 200},
 
-    {"GET", "/v1/snapshot", "", "acl-write", not_asked, ""},
-    {"PUT", "/v1/snapshot", "x", "acl-write", not_asked, ""},
+    {"GET", "/v1/snapshot", "", "acl-write", not_requested, ""},
+    {"PUT", "/v1/snapshot", "x", "acl-write", not_requested, ""},
     {"GET", "/v1/operator/raft/configuration", "", "operator-read operator-write", 200, ""},
     {"DELETE", "/v1/operator/raft/peer?address=10.0.0.9:8300", "", "operator-write", not_refused, ""},
     {"PUT", "/v1/operator/raft/peer?address=10.0.0.9:8300", "", "operator-write", not_refused, ""},
@@ -341,7 +341,7 @@ TEST_CASE("every route with every permission: the response and the visible rows"
     for (const auto& token : tokens) {
       INFO(e.method << ' ' << e.target << ' ' << e.body << " by '" << token << "'");
       const bool gets = gets_it(e, token);
-      if (gets && e.status == not_asked)
+      if (gets && e.status == not_requested)
         continue;
       {
         std::lock_guard lock(b.mutex);
@@ -370,16 +370,16 @@ TEST_CASE("every route with every permission: the response and the visible rows"
 }
 
 TEST_CASE("the matrix has every route with each of its methods", "[gateway][acl]") {
-  std::set<std::string> asked;
+  std::set<std::string> requested;
   for (const auto& e : expected) {
     const std::string target = e.target;
     const auto* at = http::find_route(target.substr(0, target.find('?')));
     REQUIRE(at != nullptr);
-    asked.insert(e.method + std::string(" ") + std::string(at->pattern));
+    requested.insert(e.method + std::string(" ") + std::string(at->pattern));
   }
   for (const auto& route : http::all_routes())
     for (const auto method : http::method_names_of(route)) {
       INFO(method << ' ' << route.pattern);
-      CHECK(asked.count(std::string(method) + " " + std::string(route.pattern)) == 1);
+      CHECK(requested.count(std::string(method) + " " + std::string(route.pattern)) == 1);
     }
 }

@@ -56,10 +56,10 @@ TEST_CASE("a cursor above the commit index is rejected by every server, in every
   const auto mode = GENERATE(consistency::stale, consistency::normal, consistency::consistent);
   const auto what = GENERATE(state::kv_changes::what::changes, state::kv_changes::what::snapshot);
   for (std::size_t node = 0; node < 3; ++node) {
-    const auto asked = c.now();
+    const auto requested = c.now();
     const auto r = c.read(node, after(log_index{newest.value + 50}, {}, what), mode, newest.value + 50);
     CHECK(rejected(c.found(r)));
-    CHECK(c.answers(r).at - asked < milliseconds(500)); // and not at the end of its wait
+    CHECK(c.answers(r).at - requested < milliseconds(500)); // and not at the end of its wait
     // The server has the cursor of its own present index.
     const auto own = c.read(node, after(newest, {}, what), mode, newest.value, milliseconds(100));
     CHECK_FALSE(rows_of(c.found(own)).gone);

@@ -227,13 +227,13 @@ TEST_CASE("audit log: a request that is rejected at once has its client, address
     gateway_fixture f(audited(false, true), nullptr, false, into(path));
     f.behind().answer = owners;
     auto c = f.client();
-    const auto asked = [&](const std::string& method, const std::string& target, const std::string& token) {
+    const auto requested = [&](const std::string& method, const std::string& target, const std::string& token) {
       return c.ask(ask_for(method, target, with_token(token))).status;
     };
-    CHECK(asked("PUT", "/v1/kv/app/" + writer_secret + "?cas=x", writer_secret) >= 400);
-    CHECK(asked("POST", "/v1/txn", writer_secret) == 405);
-    CHECK(asked("POST", "/v1/txn", unknown) == 405);
-    CHECK(asked("GET", "/v1/agent/self", unknown) == 403);
+    CHECK(requested("PUT", "/v1/kv/app/" + writer_secret + "?cas=x", writer_secret) >= 400);
+    CHECK(requested("POST", "/v1/txn", writer_secret) == 405);
+    CHECK(requested("POST", "/v1/txn", unknown) == 405);
+    CHECK(requested("GET", "/v1/agent/self", unknown) == 403);
     CHECK(c.ask("GET /v1/kv/a?x=% HTTP/1.1\r\nHost: x\r\n\r\n").status == 500);
     // Lines about tokens that need a query come a moment later.
     CHECK(eventually([&] { return summaries(harness::file_text(path)).size() == 5; }));
@@ -265,7 +265,7 @@ TEST_CASE("audit log: a read that returns 404 counts as done", "[gateway]") {
       auto found = owners(q);
       if (auto* p = std::get_if<state::permissions>(&found.data)) {
         p->may = std::make_shared<const acl::authorizer>(acl::authorizer::allow_all());
-        p->allowed.assign(std::get<state::permissions_read>(q).asked.size(), true);
+        p->allowed.assign(std::get<state::permissions_read>(q).requested.size(), true);
       }
       return found;
     };
@@ -296,20 +296,20 @@ TEST_CASE("audit log: a token's name is shown if the token exists", "[gateway]")
       return {log_index{5}, rows};
     };
     auto c = f.client();
-    const auto asked = [&](const std::string& method, const std::string& target, const std::string& body = "") {
+    const auto requested = [&](const std::string& method, const std::string& target, const std::string& body = "") {
       return c
           .ask(method + " " + target + " HTTP/1.1\r\nHost: x\r\nUser-Agent: prog " + others + "\r\n" +
                with_token(writer_secret) + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body)
           .status;
     };
-    CHECK(asked("GET", "/v1/acl/token/" + writer_accessor) == 200);
-    CHECK(asked("GET", "/v1/acl/token/" + others) == 403);
+    CHECK(requested("GET", "/v1/acl/token/" + writer_accessor) == 200);
+    CHECK(requested("GET", "/v1/acl/token/" + others) == 403);
     f.behind().check_replies = {state::refusal{"ACL not found"}, true, true};
-    CHECK(asked("DELETE", "/v1/acl/token/" + writer_accessor) == 200);
-    CHECK(asked("DELETE", "/v1/acl/token/" + others) == 200); // there was none
-    CHECK(asked("PUT", "/v1/acl/token/" + others + "/clone", "{}") == 403);
-    CHECK(asked("PUT", "/v1/agent/token/" + others, "{}") >= 400);
-    CHECK(asked("PUT", "/v1/agent/token/default", "{}") >= 400);
+    CHECK(requested("DELETE", "/v1/acl/token/" + writer_accessor) == 200);
+    CHECK(requested("DELETE", "/v1/acl/token/" + others) == 200); // there was none
+    CHECK(requested("PUT", "/v1/acl/token/" + others + "/clone", "{}") == 403);
+    CHECK(requested("PUT", "/v1/agent/token/" + others, "{}") >= 400);
+    CHECK(requested("PUT", "/v1/agent/token/default", "{}") >= 400);
     CHECK(eventually([&] { return summaries(harness::file_text(path)).size() == 7; }));
   }
   const auto text = harness::file_text(path);

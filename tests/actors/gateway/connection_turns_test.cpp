@@ -69,7 +69,7 @@ struct turns_fixture {
     std::string received;
   };
 
-  bool asked(const std::string& target) const {
+  bool requested(const std::string& target) const {
     return std::find(host.targets.begin(), host.targets.end(), target) != host.targets.end();
   }
   bool run_until(const std::function<bool()>& reached) {
@@ -87,7 +87,7 @@ TEST_CASE("a client that sends many requests at once takes turns with the others
   constexpr std::size_t count = 1000;
   many.send("/many", count);
   one.send("/one", 1);
-  REQUIRE(f.run_until([&] { return f.asked("/one"); }));
+  REQUIRE(f.run_until([&] { return f.requested("/one"); }));
   CHECK(std::count(f.host.targets.begin(), f.host.targets.end(), "/many") < 20);
   CHECK(one.answers() <= 1);
   REQUIRE(f.run_until([&] { return many.answers() == count; }));
@@ -101,7 +101,7 @@ TEST_CASE("a connection that waits for its next turn may be closed", "[gateway]"
   {
     turns_fixture::client many(f);
     many.send("/many", 1000);
-    REQUIRE(f.run_until([&] { return f.asked("/many"); }));
+    REQUIRE(f.run_until([&] { return f.requested("/many"); }));
   }
   const auto looked_at = f.host.targets.size();
   CHECK(looked_at < 20);

@@ -785,12 +785,12 @@ TEST_CASE("under overload writes are refused first, then reads, and renewals and
   std::vector<raw_client> readers;
   for (int i = 0; i < 100 && !refused; ++i) {
     o.reach();
-    const auto asked = f.behind().read_count();
+    const auto requested = f.behind().read_count();
     const auto shed = count_in(f.numbers(), "http_shed_reads");
     readers.push_back(f.client());
     readers.back().send(get("/v1/kv/b"));
-    REQUIRE(
-        eventually([&] { return f.behind().read_count() > asked || count_in(f.numbers(), "http_shed_reads") > shed; }));
+    REQUIRE(eventually(
+        [&] { return f.behind().read_count() > requested || count_in(f.numbers(), "http_shed_reads") > shed; }));
     refused = count_in(f.numbers(), "http_shed_reads") > shed;
   }
   REQUIRE(refused);
@@ -1130,9 +1130,9 @@ TEST_CASE("others are served between the pieces of a large answer", "[gateway][l
     auto large = std::async(std::launch::async, [&] { return f.client().ask(r.request); });
     clock::duration longest{0};
     while (large.wait_for(0s) != std::future_status::ready) {
-      const auto asked = clock::now();
+      const auto requested = clock::now();
       REQUIRE(other.ask(get("/nothing")).status == 404);
-      longest = std::max(longest, clock::now() - asked);
+      longest = std::max(longest, clock::now() - requested);
       REQUIRE(clock::now() - began < 60s);
     }
     const auto all = clock::now() - began;

@@ -20,8 +20,8 @@ public:
     session_ = std::string(json::parse(made.body).at("ID").as_string());
     REQUIRE(agent.put("/v1/kv/" + key_ + "?acquire=" + session_, "mine").body.starts_with("true"));
   }
-  bool is_held(server_node& asked) const {
-    const auto row = asked.get("/v1/kv/" + key_);
+  bool is_held(server_node& requested) const {
+    const auto row = requested.get("/v1/kv/" + key_);
     return row.ok() && json::parse(row.body).at(0).as_object().contains("Session") &&
            json::parse(row.body).at(0).at("Session").as_string() == session_;
   }
@@ -37,8 +37,8 @@ bool was_refused(server_node& agent) {
          log.find("the cluster refuses this client agent") != std::string::npos; // 0.2.0
 }
 
-bool has_proof(server_node& asked, const std::string& node) {
-  const auto row = asked.get("/v1/catalog/node/" + node);
+bool has_proof(server_node& requested, const std::string& node) {
+  const auto row = requested.get("/v1/catalog/node/" + node);
   return row.ok() && json::parse(row.body).at("Node").at("Meta").as_object().contains("belay-node-proof");
 }
 

@@ -92,10 +92,10 @@ namespace {
 
 /// A client that waits for the lock of a key closes its connection.
 struct left_wait {
-  left_wait(server_node& holder, server_node& asked, std::string name) : at(&holder), key(std::move(name)) {
+  left_wait(server_node& holder, server_node& requested, std::string name) : at(&holder), key(std::move(name)) {
     const auto has_it = session_at(holder), waits = session_at(holder);
     REQUIRE(holder.put("/v1/kv/" + key + "?acquire=" + has_it, "").body.starts_with("true"));
-    http_connection c(asked.http_port());
+    http_connection c(requested.http_port());
     // The parameter of 0.2.0 and the present one.
     REQUIRE(c.send({"PUT", "/v1/kv/" + key + "?acquire=" + waits + "&queue=100s&wait=100s", {}, "v", false}, soon) ==
             "");

@@ -14,10 +14,10 @@ using namespace belay::harness;
 
 namespace {
 
-constexpr milliseconds asked_for{10000};
+constexpr milliseconds requested_for{10000};
 
 http_reply keyed(server_node& node, const std::string& target, const std::string& key, std::string body = {}) {
-  return exchange(node.http_port(), {"PUT", target, {{"Idempotency-Key", key}}, std::move(body), false}, asked_for);
+  return exchange(node.http_port(), {"PUT", target, {{"Idempotency-Key", key}}, std::move(body), false}, requested_for);
 }
 
 /// Writes keys with idempotency keys, and without them where an older server rejects them.
@@ -45,7 +45,7 @@ private:
       const auto name = "watched/" + std::to_string(n);
       http_request r{"PUT", "/v1/kv/" + name, {{"Idempotency-Key", "w-" + std::to_string(n)}}, name, false};
       for (std::size_t attempt = n; !stopping_; ++attempt) {
-        const auto said = exchange(ports_[attempt % ports_.size()], r, asked_for);
+        const auto said = exchange(ports_[attempt % ports_.size()], r, requested_for);
         if (said.status == 409 && !r.headers.empty()) {
           ++refused_;
           r.headers.clear();
@@ -79,7 +79,7 @@ void check_refused_for_level(const http_reply& r) {
 void check_mixed(server_node& node, const std::string& key) {
   check_refused_for_level(keyed(node, "/v1/kv/refused", key, "1"));
   check_refused_for_level(node.put("/v1/kv/refused?add=1", ""));
-  check_refused_for_level(exchange(node.http_port(), {"DELETE", "/v1/outcome/" + key, {}, {}, false}, asked_for));
+  check_refused_for_level(exchange(node.http_port(), {"DELETE", "/v1/outcome/" + key, {}, {}, false}, requested_for));
   CHECK(node.get("/v1/kv/refused?consistent").status == 404);
   CHECK(node.put("/v1/kv/plain", "1").body.starts_with("true"));
 }
@@ -93,8 +93,8 @@ public:
       REQUIRE(made.ok());
       *session = std::string(boost::json::parse(made.body).at("ID").as_string());
       REQUIRE(eventually(milliseconds{30000}, [&] {
-        const auto asked = cluster.node(0).put("/v1/claim/leader?session=" + *session, "");
-        return asked.ok();
+        const auto requested = cluster.node(0).put("/v1/claim/leader?session=" + *session, "");
+        return requested.ok();
       }));
     }
   }
@@ -112,9 +112,9 @@ public:
   void check() const { check(holder_, 1); }
   /// The claim that waited all the time is granted.
   void check_handed_on() const {
-    REQUIRE(eventually(asked_for, [&] {
+    REQUIRE(eventually(requested_for, [&] {
       return exchange(cluster_.node(1).http_port(), {"DELETE", "/v1/claim/leader?id=" + holder_, {}, {}, false},
-                      asked_for)
+                      requested_for)
           .ok();
     }));
     check(waiter_, 0);
@@ -255,7 +255,7 @@ TEST_CASE("an archive with outcomes is rejected while a server is older, and sto
     CHECK(cluster.node(2).get("/v1/kv/there?stale").ok());
   }
   // An archive that all servers can read is restored.
-  REQUIRE(eventually(asked_for, [&] { return cluster.node(0).put("/v1/snapshot", with_claims).ok(); }));
+  REQUIRE(eventually(requested_for, [&] { return cluster.node(0).put("/v1/snapshot", with_claims).ok(); }));
   cluster.wait_ready();
   CHECK(cluster.wait_equal() == "");
   for (std::size_t i = 0; i < cluster.size(); ++i)
@@ -263,7 +263,7 @@ TEST_CASE("an archive with outcomes is rejected while a server is older, and sto
 
   replace(cluster.node(2), new_program);
   cluster.wait_ready();
-  REQUIRE(eventually(asked_for, [&] { return cluster.node(0).put("/v1/snapshot", with_outcomes).ok(); }));
+  REQUIRE(eventually(requested_for, [&] { return cluster.node(0).put("/v1/snapshot", with_outcomes).ok(); }));
   for (std::size_t i = 0; i < cluster.size(); ++i)
     CHECK(keyed(cluster.node(i), "/v1/kv/counted?add=1", "counted").header("X-Belay-Replayed") != nullptr);
   CHECK(cluster.wait_equal() == "");

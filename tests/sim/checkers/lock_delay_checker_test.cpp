@@ -45,13 +45,13 @@ public:
     op.session = next_one;
     return commit(state::kv_write{op}, made);
   }
-  broken refused(virtual_time asked) {
+  broken refused(virtual_time requested) {
     operation o;
     auto op = key_op(kv_verb::lock, "k");
     op.session = next_one;
     o.write = state::kv_write{op};
-    o.invoked = asked;
-    o.returned = asked + milliseconds(10);
+    o.invoked = requested;
+    o.returned = requested + milliseconds(10);
     o.result = outcome::done;
     o.reply = false;
     o.reply.note.why = state::refused_for::lock_delay;

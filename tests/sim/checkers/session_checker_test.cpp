@@ -33,10 +33,10 @@ public:
   }
   broken times_out(virtual_time at) { return commit(state::session_destroy{{session}, "ttl"}, at); }
   /// @param known what a client knew when it sent the request; zero: nothing
-  broken renewal(virtual_time asked, virtual_time answered, bool there, std::uint64_t known = 0) {
+  broken renewal(virtual_time requested, virtual_time answered, bool there, std::uint64_t known = 0) {
     operation o;
     o.renewal = session_renewal{session};
-    o.invoked = asked;
+    o.invoked = requested;
     o.returned = answered;
     o.result = outcome::done;
     o.known_at_invocation = log_index{known};

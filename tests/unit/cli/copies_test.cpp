@@ -96,8 +96,8 @@ TEST_CASE("diff: each server gets its own token", "[copies]") {
     CHECK(s.code == 1);
     CHECK(s.out == "PhantomUndelete  a/b\n");
     CHECK(s.err.empty());
-    CHECK(original.asked() == std::vector<std::string>(2, "GET /v1/kv/a/?recurse&consistent"));
-    CHECK(copy.asked() == std::vector<std::string>(2, "GET /v1/kv/copy/?recurse&consistent"));
+    CHECK(original.requested() == std::vector<std::string>(2, "GET /v1/kv/a/?recurse&consistent"));
+    CHECK(copy.requested() == std::vector<std::string>(2, "GET /v1/kv/copy/?recurse&consistent"));
     CHECK(original.token == "secret");
     CHECK(copy.token == copy_token);
   }
@@ -133,7 +133,7 @@ TEST_CASE("mirror: a server that refuses ends it", "[copies]") {
   const auto s = say({"mirror", "-once", "-name=mirrors/a", original.address(), copy.address(), "a/", "b/"});
   CHECK(s.code == 1);
   CHECK(s.err == "Error mirroring: the copy's server: Permission denied\n");
-  CHECK(copy.asked() == std::vector<std::string>{"GET /v1/kv/mirrors/a/place?consistent"});
+  CHECK(copy.requested() == std::vector<std::string>{"GET /v1/kv/mirrors/a/place?consistent"});
 }
 
 // Keys of keys of keys: what is written there is below what is copied.
@@ -188,7 +188,7 @@ TEST_CASE("diff: keys that no list can name", "[copies]") {
   const auto s = say({"diff", "-settle=1ms", original.address(), copy.address(), "a/"});
   CHECK(s.code == 1);
   CHECK(s.out.find("NotComparable") != std::string::npos);
-  CHECK(original.asked()[1] == "GET /v1/kv/a/%EF%BF%BD?consistent");
+  CHECK(original.requested()[1] == "GET /v1/kv/a/%EF%BF%BD?consistent");
 }
 
 TEST_CASE("reconcile: output and commands", "[copies]") {
@@ -208,7 +208,8 @@ TEST_CASE("reconcile: output and commands", "[copies]") {
     CHECK(s.out == "Success! 1 key done\n");
     std::ifstream ran("ran");
     CHECK(std::string(std::istreambuf_iterator<char>(ran), {}) == "a/b 9 1 x\n");
-    CHECK(node.asked() == std::vector<std::string>{"GET /v1/kv/a/?recurse&consistent", "GET /v1/kv/a/b?consistent"});
+    CHECK(node.requested() ==
+          std::vector<std::string>{"GET /v1/kv/a/?recurse&consistent", "GET /v1/kv/a/b?consistent"});
   }
   fake_node node({{403, "Permission denied"}});
   const auto s = say({"reconcile", "-http-addr=" + node.address(), "-once", "a/", "touch never"});

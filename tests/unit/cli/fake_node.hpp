@@ -32,9 +32,9 @@ public:
   std::string address() const { return "127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port()); }
 
   /// `METHOD target` and the body, for each request. Waits until every response was sent.
-  std::vector<std::string> asked() {
+  std::vector<std::string> requested() {
     join();
-    return asked_;
+    return requested_;
   }
   std::string token;
 
@@ -68,8 +68,8 @@ private:
     const auto& request = parser.get();
     if (ec)
       return false;
-    asked_.push_back(std::string(request.method_string()) + " " + std::string(request.target()) +
-                     (request.body().empty() ? "" : " " + request.body()));
+    requested_.push_back(std::string(request.method_string()) + " " + std::string(request.target()) +
+                         (request.body().empty() ? "" : " " + request.body()));
     token = std::string(request["X-Consul-Token"]);
     http::response<http::string_body> response(http::int_to_status(a.status), 11);
     for (const auto& [name, value] : a.headers)
@@ -97,7 +97,7 @@ private:
   boost::asio::io_context loop_;
   boost::asio::ip::tcp::acceptor acceptor_;
   std::vector<answer> answers_;
-  std::vector<std::string> asked_;
+  std::vector<std::string> requested_;
   std::thread thread_;
 };
 

@@ -72,7 +72,7 @@ TEST_CASE("verbs over HTTPS: which servers are trusted, and what is presented", 
     words.push_back("k");
     const auto e = say(words);
     CHECK((e.code == 0) == r.works);
-    CHECK(node.asked().size() == (r.works ? 1u : 0u));
+    CHECK(node.requested().size() == (r.works ? 1u : 0u));
   }
 }
 
@@ -83,5 +83,5 @@ TEST_CASE("verbs over HTTPS: a variable turns it on", "[https]") {
   const variables set(
       {{"CONSUL_HTTP_SSL", "true"}, {"CONSUL_HTTP_ADDR", node.address()}, {"CONSUL_CACERT", server.ca_file}});
   CHECK(say({"kv", "delete", "k"}).code == 0);
-  CHECK(node.asked() == std::vector<std::string>{"DELETE /v1/kv/k"});
+  CHECK(node.requested() == std::vector<std::string>{"DELETE /v1/kv/k"});
 }

@@ -24,7 +24,7 @@ TEST_CASE("keyring: requests and output", "[keyring]") {
   struct row {
     arguments words;
     fake_node::answer answer;
-    const char* asked;
+    const char* requested;
     int code;
     const char* out;
     const char* err;
@@ -74,7 +74,7 @@ TEST_CASE("keyring: requests and output", "[keyring]") {
     CHECK(e.code == r.code);
     CHECK(e.out == r.out);
     CHECK(e.err == r.err);
-    CHECK(node.asked() == std::vector<std::string>{r.asked});
+    CHECK(node.requested() == std::vector<std::string>{r.requested});
   }
 }
 

@@ -37,12 +37,12 @@ TEST_CASE("an import travels in transactions of 64 keys", "[import]") {
   CHECK(s.code == 0);
   CHECK(count_of(s.out, "Imported: k") == 129);
   CHECK(s.out.starts_with("Imported: k0\nImported: k1\n"));
-  const auto asked = node.asked();
-  REQUIRE(asked.size() == 3);
-  CHECK(asked[0].starts_with(R"(PUT /v1/txn [{"KV":{"Verb":"set","Key":"k0","Value":"dg==","Flags":0}},)"));
-  CHECK(count_of(asked[0], "\"Verb\"") == 64);
-  CHECK(count_of(asked[1], "\"Verb\"") == 64);
-  CHECK(asked[2] == "PUT /v1/kv/k128?flags=128 v");
+  const auto requested = node.requested();
+  REQUIRE(requested.size() == 3);
+  CHECK(requested[0].starts_with(R"(PUT /v1/txn [{"KV":{"Verb":"set","Key":"k0","Value":"dg==","Flags":0}},)"));
+  CHECK(count_of(requested[0], "\"Verb\"") == 64);
+  CHECK(count_of(requested[1], "\"Verb\"") == 64);
+  CHECK(requested[2] == "PUT /v1/kv/k128?flags=128 v");
 }
 
 TEST_CASE("values that do not fit into one transaction go in several, too large ones alone", "[import]") {
@@ -56,12 +56,12 @@ TEST_CASE("values that do not fit into one transaction go in several, too large 
   const auto s = say({"kv", "import", "-http-addr=" + node.address(), "-"}, write_export(keys));
   CHECK(s.err == "");
   CHECK(s.code == 0);
-  const auto asked = node.asked();
-  REQUIRE(asked.size() == 4);
-  CHECK(asked[0].starts_with("PUT /v1/kv/a "));
-  CHECK(asked[1].starts_with("PUT /v1/kv/b "));
-  CHECK(asked[2].starts_with("PUT /v1/kv/c "));
-  CHECK(count_of(asked[3], "\"Verb\"") == 2);
+  const auto requested = node.requested();
+  REQUIRE(requested.size() == 4);
+  CHECK(requested[0].starts_with("PUT /v1/kv/a "));
+  CHECK(requested[1].starts_with("PUT /v1/kv/b "));
+  CHECK(requested[2].starts_with("PUT /v1/kv/c "));
+  CHECK(count_of(requested[3], "\"Verb\"") == 2);
 }
 
 TEST_CASE("a rejected transaction is written key by key, up to the rejected one", "[import]") {
@@ -72,7 +72,7 @@ TEST_CASE("a rejected transaction is written key by key, up to the rejected one"
   CHECK(s.code == 1);
   CHECK(s.out == "Imported: k0\n");
   CHECK(s.err == "Error! Failed writing data for key k1: Unexpected response code: 403 (Permission denied)\n");
-  CHECK(node.asked().size() == 3);
+  CHECK(node.requested().size() == 3);
 }
 
 TEST_CASE("an import that cannot continue names the first key that is not known to be written", "[import]") {
@@ -114,15 +114,15 @@ TEST_CASE("an import stops at a key that begins with a slash", "[import]") {
     CHECK(s.code == 1);
     CHECK(s.out == "Imported: a\nImported: b\n");
     CHECK(s.err == refused);
-    const auto asked = node.asked();
-    REQUIRE(asked.size() == 1);
-    CHECK(count_of(asked[0], "\"Verb\"") == 2);
+    const auto requested = node.requested();
+    REQUIRE(requested.size() == 1);
+    CHECK(count_of(requested[0], "\"Verb\"") == 2);
   }
   fake_node node({written}); // which is never requested
   const auto s = say({"kv", "import", "-http-addr=" + node.address(), "-"}, "[" + entry("/lead") + "]");
   CHECK(s.code == 1);
   CHECK(s.err == refused);
-  CHECK(node.asked().empty());
+  CHECK(node.requested().empty());
 }
 
 TEST_CASE("an import of truncated text is reported as by Consul", "[import]") {
@@ -161,7 +161,7 @@ TEST_CASE("kv export: keys that no list can contain are left out, and reported",
   CHECK(s.code == 1);
   CHECK(s.out == write_export({{"a/b", 0, "x"}, {exact, 0, "x"}}));
   CHECK(s.err == "Error! Not exported: " + exact + ": its name is not UTF-8, so that no list of keys can contain it\n");
-  CHECK(node.asked()[1] == "GET /v1/kv/a/%EF%BF%BD");
+  CHECK(node.requested()[1] == "GET /v1/kv/a/%EF%BF%BD");
   fake_node gone({{200, "[" + row(exact, 2) + "]"}, {404, ""}});
   const auto none = say({"kv", "export", "-http-addr=" + gone.address(), "a/"});
   CHECK(none.code == 1);
@@ -176,8 +176,8 @@ TEST_CASE("an import reads half of a surrogate pair, and bytes that are no UTF-8
           "[{\"key\":\"a\\ud83d\",\"flags\":0,\"value\":\"MQ==\"},{\"key\":\"b\xff\",\"flags\":0,\"value\":\"MQ==\"}]");
   CHECK(s.err == "");
   CHECK(s.code == 0);
-  const auto asked = node.asked();
-  REQUIRE(asked.size() == 1);
-  CHECK(asked[0].find("\"a\xEF\xBF\xBD\"") != std::string::npos);
-  CHECK(asked[0].find("\"b\xEF\xBF\xBD\"") != std::string::npos);
+  const auto requested = node.requested();
+  REQUIRE(requested.size() == 1);
+  CHECK(requested[0].find("\"a\xEF\xBF\xBD\"") != std::string::npos);
+  CHECK(requested[0].find("\"b\xEF\xBF\xBD\"") != std::string::npos);
 }

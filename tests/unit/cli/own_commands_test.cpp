@@ -39,7 +39,7 @@ TEST_CASE("commands of our own, and JSON", "[commands]") {
     arguments words; ///< the address of the node is inserted after the command's name
     std::size_t name_words;
     fake_node::answer answer;
-    const char* asked;
+    const char* requested;
     int code;
     const char* out;
     const char* err;
@@ -199,7 +199,7 @@ TEST_CASE("commands of our own, and JSON", "[commands]") {
     CHECK(s.code == r.code);
     CHECK(s.out == r.out);
     CHECK(s.err == r.err);
-    CHECK(node.asked() == std::vector<std::string>{r.asked});
+    CHECK(node.requested() == std::vector<std::string>{r.requested});
   }
 }
 
@@ -232,7 +232,7 @@ TEST_CASE("snapshots: saved whole or not at all", "[commands]") {
   {
     fake_node node({{200, ""}});
     CHECK(say({"snapshot", "restore", "-http-addr=" + node.address(), "a.snap"}).out == "Restored snapshot\n");
-    CHECK(node.asked() == std::vector<std::string>{"PUT /v1/snapshot " + bytes});
+    CHECK(node.requested() == std::vector<std::string>{"PUT /v1/snapshot " + bytes});
   }
   std::size_t files = 0;
   for (const auto& one : std::filesystem::directory_iterator(here.path()))
@@ -325,7 +325,7 @@ TEST_CASE("a token file that cannot be read ends the command with the reason", "
     fake_node node({{404, ""}});
     CHECK(say({"kv", "get", "-http-addr=" + node.address(), "-token-file=" + file, "k"}).err ==
           "Error! No key exists at: k\n");
-    node.asked();
+    node.requested();
     CHECK(node.token == sent);
   }
 }

@@ -24,7 +24,7 @@ TEST_CASE("verbs of the key-value store") {
     arguments words; ///< the address of the node is inserted after the verb
     std::size_t name_words;
     fake_node::answer answer;
-    const char* asked;
+    const char* requested;
     int code;
     const char* out;
     const char* err;
@@ -235,7 +235,7 @@ TEST_CASE("verbs of the key-value store") {
     CHECK(e.code == r.code);
     CHECK(e.out == r.out);
     CHECK(e.err == r.err);
-    CHECK(node.asked() == std::vector<std::string>{r.asked});
+    CHECK(node.requested() == std::vector<std::string>{r.requested});
   }
 }
 
@@ -324,7 +324,7 @@ TEST_CASE("a token is sent with the request, and a missing server is an error") 
     fake_node node({{200, key_with_blank}});
     address = node.address();
     CHECK(say({"kv", "get", "-http-addr", "http://" + address, "-token", "secret", "k"}).code == 0);
-    node.asked();
+    node.requested();
     CHECK(node.token == "secret");
   }
   auto e = say({"kv", "get", "-http-addr=" + address, "k"});

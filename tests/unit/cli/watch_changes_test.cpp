@@ -55,10 +55,10 @@ TEST_CASE("watch -changes: continues at the cursor in the file, and stores its c
   CHECK(s.out == std::string(written_event) + "\n" + deleted + "\n");
   CHECK(s.err == "Error watching changes: Permission denied\n");
   CHECK(place_kept() == "13\n");
-  const auto asked = node.asked();
-  REQUIRE(asked.size() == 2);
-  CHECK(asked[0] == "GET /v1/kv/a/?recurse&changes&wait=60000ms&index=11");
-  CHECK(asked[1] == "GET /v1/kv/a/?recurse&changes&wait=60000ms&index=13");
+  const auto requested = node.requested();
+  REQUIRE(requested.size() == 2);
+  CHECK(requested[0] == "GET /v1/kv/a/?recurse&changes&wait=60000ms&index=11");
+  CHECK(requested[1] == "GET /v1/kv/a/?recurse&changes&wait=60000ms&index=13");
 }
 
 TEST_CASE("watch -changes: the history is stored in the file, and passed to the command", "[watch]") {
@@ -69,12 +69,12 @@ TEST_CASE("watch -changes: the history is stored in the file, and passed to the 
     return a;
   };
   std::ofstream("place") << "11\n";
-  for (const std::string asked : {"11", "13%409f3c2a1b00000000"}) {
+  for (const std::string requested : {"11", "13%409f3c2a1b00000000"}) {
     fake_node node({named(std::string("[") + written_event + "," + deleted + "]", "13"), no_more});
     const auto s = say({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=/a/", "-place=place",
                         "echo $BELAY_PLACE >told; cat >line"});
     CHECK(s.code == 1);
-    CHECK(node.asked()[0] == "GET /v1/kv/a/?recurse&changes&wait=60000ms&index=" + asked);
+    CHECK(node.requested()[0] == "GET /v1/kv/a/?recurse&changes&wait=60000ms&index=" + requested);
     CHECK(place_kept().starts_with("13\n"));
     CHECK(place_kept().find_first_not_of("13\n ") == std::string::npos);
     std::ifstream received("told"), line("line");
@@ -92,9 +92,9 @@ TEST_CASE("watch -changes: a gap", "[watch]") {
       say({"watch", "-http-addr=" + node.address(), "-datacenter=dc1", "-changes", "-prefix=a/", "-place=place"});
   CHECK(s.out == std::string("{\"Event\":\"gap\",\"Place\":\"4.1\"}\n") + as_it_is + "\n");
   CHECK(place_kept() == "12\n");
-  const auto asked = node.asked();
-  REQUIRE(asked.size() == 3);
-  CHECK(asked[1] == "GET /v1/kv/a/?recurse&changes&wait=60000ms&snapshot&consistent&dc=dc1");
+  const auto requested = node.requested();
+  REQUIRE(requested.size() == 3);
+  CHECK(requested[1] == "GET /v1/kv/a/?recurse&changes&wait=60000ms&snapshot&consistent&dc=dc1");
 }
 
 // Consul has no changes: it lists the keys when one differs. What happened between is unknown.

@@ -27,8 +27,8 @@ public:
   bool only_headers = false; ///< as grpc-go rejects calls: all in one block
   std::uint32_t reset_with = NGHTTP2_NO_ERROR;
 
-  std::map<std::string, std::string> asked; ///< headers of the request
-  std::string request;                      ///< its body
+  std::map<std::string, std::string> requested; ///< headers of the request
+  std::string request;                          ///< its body
 
   health_server() {
     nghttp2_session_callbacks* hears = nullptr;
@@ -36,7 +36,7 @@ public:
     nghttp2_session_callbacks_set_on_header_callback(
         hears, [](nghttp2_session*, const nghttp2_frame*, const std::uint8_t* name, std::size_t name_size,
                   const std::uint8_t* value, std::size_t value_size, std::uint8_t, void* user) {
-          static_cast<health_server*>(user)->asked[text(name, name_size)] = text(value, value_size);
+          static_cast<health_server*>(user)->requested[text(name, name_size)] = text(value, value_size);
           return 0;
         });
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(
@@ -140,12 +140,12 @@ TEST_CASE("a server that responds SERVING passes, in whatever pieces", "[grpc]")
     s.serve(call, piece);
     REQUIRE(call.outcome());
     CHECK(*call.outcome() == "");
-    CHECK(s.asked[":method"] == "POST");
-    CHECK(s.asked[":path"] == "/grpc.health.v1.Health/Check");
-    CHECK(s.asked[":authority"] == "127.0.0.1:50051");
-    CHECK(s.asked[":scheme"] == "http");
-    CHECK(s.asked["content-type"] == "application/grpc");
-    CHECK(s.asked["te"] == "trailers");
+    CHECK(s.requested[":method"] == "POST");
+    CHECK(s.requested[":path"] == "/grpc.health.v1.Health/Check");
+    CHECK(s.requested[":authority"] == "127.0.0.1:50051");
+    CHECK(s.requested[":scheme"] == "http");
+    CHECK(s.requested["content-type"] == "application/grpc");
+    CHECK(s.requested["te"] == "trailers");
     CHECK(s.request == message("\x0a\x0amy.Service"));
   }
   health_server whole;
@@ -154,7 +154,7 @@ TEST_CASE("a server that responds SERVING passes, in whatever pieces", "[grpc]")
   whole.serve(call);
   CHECK(call.outcome() == std::optional<std::string>(""));
   CHECK(whole.request == message(""));
-  CHECK(whole.asked[":scheme"] == "https");
+  CHECK(whole.requested[":scheme"] == "https");
 }
 
 TEST_CASE("any other response of a server is a reason", "[grpc]") {

@@ -1,7 +1,7 @@
 // What a gateway sends to the audit log: its queries, what waits, and for how long.
 
 #include "actors/audit/audit_trail.hpp"
-#include "tests/unit/actors/gateway/requests/asked.hpp"
+#include "tests/unit/actors/gateway/requests/requested.hpp"
 
 using namespace belay;
 using namespace belay::actors;
@@ -14,7 +14,7 @@ using decision_of_trail = audit_trail::decision;
 
 const std::string secret_of_test = "5f2c4a4e-9d1c-4f0b-8c46-0d4c2f6a7b11";
 
-struct trail_fixture : asked_fixture {
+struct trail_fixture : requested_fixture {
   explicit trail_fixture(bool enforced)
       : trail(
             0, audit_rules{enforced}, out, pending, [] { return "id"; }, [] { return 1; }, counted) {}
@@ -38,13 +38,14 @@ struct trail_fixture : asked_fixture {
     e.answer->status = status;
     return trail.decide(e, now);
   }
-  void knows(const read_query& asked, const std::string& accessor) {
+  void knows(const read_query& requested, const std::string& accessor) {
     auto t = std::make_shared<state::acl_token>();
     t->accessor = accessor;
-    CHECK(trail.read_answered({asked.id, state::query_result{log_index{1}, state::permissions{{}, nullptr, t}}}, now));
+    CHECK(trail.read_answered({requested.id, state::query_result{log_index{1}, state::permissions{{}, nullptr, t}}},
+                              now));
   }
-  void knows_nobody(const read_query& asked) {
-    CHECK(trail.read_answered({asked.id, state::query_result{log_index{1}, state::refusal{"ACL not found"}}}, now));
+  void knows_nobody(const read_query& requested) {
+    CHECK(trail.read_answered({requested.id, state::query_result{log_index{1}, state::refusal{"ACL not found"}}}, now));
   }
   /// The lines that were sent to the audit_log.
   std::string sent() { return *out.take<write_audit>().lines; }
@@ -139,14 +140,14 @@ TEST_CASE("audit_trail: enforced, a disk that hangs is not waited for without en
 TEST_CASE("audit_trail: a line waits until its token is identified, and the response need not") {
   trail_fixture f(false);
   auto& a = f.writes(true);
-  const auto asked = f.out.take<read_query>();
-  CHECK(asked.request.mode == http::consistency::stale);
-  CHECK(asked.request.query.by->secret == secret_of_test);
+  const auto requested = f.out.take<read_query>();
+  CHECK(requested.request.mode == http::consistency::stale);
+  CHECK(requested.request.query.by->secret == secret_of_test);
   auto& b = f.writes(true); // no second query
   CHECK(f.out.list.empty());
   CHECK(f.answered(a) == decision_of_trail::send);
   CHECK(f.out.list.empty());
-  f.knows(asked, "accessor-1");
+  f.knows(requested, "accessor-1");
   CHECK(has(f.sent(), R"("accessor_id":"accessor-1")"));
   f.trail.written({1, 1, ""}, f.now);
   CHECK(f.answered(b) == decision_of_trail::send);

@@ -41,7 +41,7 @@ public:
   void body_arrived(exchange&) override { ++bodies; }
   void next_piece(exchange& e) override {
     ++pieces;
-    e.transfer->asked = true;
+    e.transfer->requested = true;
   }
   void end_wait(exchange& e) override { wait_ended.push_back(&e); }
   void forget(exchange&) override { ++forgotten; }

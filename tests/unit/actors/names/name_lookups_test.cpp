@@ -21,12 +21,12 @@ struct slow_server {
   std::mutex mutex;
   std::condition_variable changed;
   bool answers = false;
-  std::atomic<int> asked{0};
+  std::atomic<int> requested{0};
 };
 
 name_lookups::lookup lookup_asking(std::shared_ptr<slow_server> s) {
   return [s](const std::string& host) -> name_lookups::addresses {
-    ++s->asked;
+    ++s->requested;
     if (host.find("slow") == 0) {
       std::unique_lock lock(s->mutex);
       s->changed.wait(lock, [&] { return s->answers; });
@@ -59,16 +59,16 @@ TEST_CASE("addresses need no name server", "[name_lookups]") {
 }
 
 TEST_CASE("the number of names is bounded, whichever client brings them", "[name_lookups]") {
-  const auto asked = std::make_shared<std::atomic<int>>(0);
-  name_lookups names([asked](const std::string&) {
-    ++*asked;
+  const auto requested = std::make_shared<std::atomic<int>>(0);
+  name_lookups names([requested](const std::string&) {
+    ++*requested;
     return all_resolved("10.0.0.7", nullptr, 0);
   });
   for (int i = 0; i < 200; ++i)
     (void)names.find("name" + std::to_string(i), 8300);
   CHECK(found_soon(names, "name0"));
   CHECK_FALSE(names.find("name199", 8300));
-  CHECK(*asked <= 64);
+  CHECK(*requested <= 64);
 }
 
 TEST_CASE("a name that is not answered holds up neither the asker nor other names", "[name_lookups]") {
@@ -81,9 +81,9 @@ TEST_CASE("a name that is not answered holds up neither the asker nor other name
   REQUIRE(quick);
   CHECK(host_text(*quick) == "10.0.0.7");
   CHECK_FALSE(names.find("slow", 8300));
-  while (server->asked < 2) // the thread that looks up the slow name may start late
+  while (server->requested < 2) // the thread that looks up the slow name may start late
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  CHECK(server->asked == 2); // once for each name, however often it was requested
+  CHECK(server->requested == 2); // once for each name, however often it was requested
   {
     std::lock_guard lock(server->mutex);
     server->answers = true;
@@ -141,7 +141,7 @@ TEST_CASE("a request for a name is answered once, and repeated ones are answered
   CHECK(first.received() == std::vector<std::size_t>{1});
   CHECK(third.received() == std::vector<std::size_t>{1});
   CHECK(gone.received().empty());
-  CHECK(server->asked == 1);
+  CHECK(server->requested == 1);
 
   listener nobody, too_long;
   names.ask("nobody", nobody.then);
@@ -158,11 +158,11 @@ TEST_CASE("unresolved names take no more threads than the limit, and the others 
   std::vector<std::unique_ptr<listener>> all;
   for (int i = 0; i < 10; ++i)
     names.ask("slow" + std::to_string(i), all.emplace_back(std::make_unique<listener>())->then);
-  CHECK(server->asked <= 2);
+  CHECK(server->requested <= 2);
   let_answer(*server);
   for (const auto& each : all)
     CHECK(each->notified_soon());
-  CHECK(server->asked == 10);
+  CHECK(server->requested == 10);
 }
 
 TEST_CASE("an IPv4 address is one, whatever kind of socket it was seen through", "[name_lookups]") {

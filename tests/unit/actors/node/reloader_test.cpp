@@ -95,22 +95,22 @@ TEST_CASE("a request for a reload wakes the thread that waits for signals, and i
   sigemptyset(&signals);
   sigaddset(&signals, SIGHUP);
   REQUIRE(pthread_sigmask(SIG_BLOCK, &signals, &before) == 0);
-  signalled_requests asked(SIGHUP, "too late");
+  signalled_requests requested(SIGHUP, "too late");
   std::vector<std::string> answers;
   const auto note = [&](std::string error) { answers.push_back(error.empty() ? "done" : std::move(error)); };
-  asked.add(note);
-  asked.add(note);
+  requested.add(note);
+  requested.add(note);
   int signal = 0;
   REQUIRE(sigwait(&signals, &signal) == 0);
   CHECK(signal == SIGHUP);
-  for (const auto& then : asked.take())
+  for (const auto& then : requested.take())
     then({});
   CHECK(answers == std::vector<std::string>{"done", "done"});
-  CHECK(asked.take().empty());
-  asked.add(note);
+  CHECK(requested.take().empty());
+  requested.add(note);
   REQUIRE(sigwait(&signals, &signal) == 0);
-  asked.close();
-  asked.add(note);
+  requested.close();
+  requested.add(note);
   REQUIRE(answers.size() == 4);
   CHECK(answers[2] == "too late");
   CHECK(answers[3] == answers[2]);

@@ -17,9 +17,10 @@ using std::chrono::seconds;
 /// Servers that answer when the test lets them.
 class made_up_servers final : public request_relay {
 public:
-  struct asked final : public relayed_call {
-    asked(made_up_servers& s, relayed_request r, answer_listener& l) : request(std::move(r)), listener(l), servers(s) {}
-    ~asked() override { std::erase(servers.calls, this); }
+  struct requested final : public relayed_call {
+    requested(made_up_servers& s, relayed_request r, answer_listener& l)
+        : request(std::move(r)), listener(l), servers(s) {}
+    ~requested() override { std::erase(servers.calls, this); }
     void send_body(std::string_view, bool) override {}
     std::size_t unsent() const override { return 0; }
     void let_come(bool) override {}
@@ -32,7 +33,7 @@ public:
   };
 
   std::unique_ptr<relayed_call> begin(relayed_request r, answer_listener& l) override {
-    auto call = std::make_unique<asked>(*this, std::move(r), l);
+    auto call = std::make_unique<requested>(*this, std::move(r), l);
     calls.push_back(call.get());
     ++begun;
     return call;
@@ -67,12 +68,12 @@ public:
     c->listener.on_failure("no servers", true);
   }
 
-  std::vector<asked*> calls;
+  std::vector<requested*> calls;
   std::deque<std::function<void()>> jobs;
   int begun = 0;
 
 private:
-  bool gone(const asked* c) const { return std::find(calls.begin(), calls.end(), c) == calls.end(); }
+  bool gone(const requested* c) const { return std::find(calls.begin(), calls.end(), c) == calls.end(); }
 };
 
 struct client final : public answer_listener {

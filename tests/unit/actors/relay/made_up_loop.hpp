@@ -26,7 +26,7 @@ using std::chrono::milliseconds;
 /// A server on one port. It records its requests.
 struct made_up_server {
   enum class way { refuses, hangs, accepts };
-  struct asked {
+  struct requested {
     std::string method, target, body;
   };
   struct said {
@@ -37,10 +37,10 @@ struct made_up_server {
 
   way accepts = way::accepts;
   /// nullopt: no response for now, but the connection stays.
-  std::function<std::optional<said>(const asked&)> answer = [](const asked&) { return said{200, "true"}; };
+  std::function<std::optional<said>(const requested&)> answer = [](const requested&) { return said{200, "true"}; };
   /// The response after the agent has closed its side; then the connection ends. nullopt: none
   std::function<std::optional<said>()> answer_at_end = [] { return std::nullopt; };
-  std::vector<asked> heard;
+  std::vector<requested> heard;
   int ends = 0; ///< connections on which the agent has closed its side
 
   std::size_t times(const std::string& method, const std::string& target) const {
@@ -181,7 +181,7 @@ private:
         length = std::stoul(w->to_server.substr(at + 16));
       if (w->to_server.size() < head + 4 + length)
         return;
-      made_up_server::asked a;
+      made_up_server::requested a;
       const auto space = w->to_server.find(' ');
       a.method = w->to_server.substr(0, space);
       a.target = w->to_server.substr(space + 1, w->to_server.find(' ', space + 1) - space - 1);

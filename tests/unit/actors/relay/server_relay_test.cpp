@@ -129,7 +129,7 @@ TEST_CASE("a read is retried at another server, a write never: it may have taken
     INFO(method);
     fixture f({at(1), at(2)});
     for (const std::uint16_t port : {1, 2})
-      f.loop.server(port).answer = [](const made_up_server::asked& a) {
+      f.loop.server(port).answer = [](const made_up_server::requested& a) {
         return a.target == alive ? std::optional(made_up_server::said{}) : std::nullopt;
       };
     asking_client c;
@@ -160,7 +160,8 @@ TEST_CASE("requests to a server that hangs fail within 6 s, or are retried at an
     bool stands = false;
     std::uint16_t which = 0;
     for (const std::uint16_t port : {1, 2})
-      f.loop.server(port).answer = [&, port](const made_up_server::asked& a) -> std::optional<made_up_server::said> {
+      f.loop.server(port).answer = [&,
+                                    port](const made_up_server::requested& a) -> std::optional<made_up_server::said> {
         if (a.target == "/v1/x" && which == 0) {
           stands = true;
           which = port;
@@ -181,7 +182,7 @@ TEST_CASE("requests to a server that hangs fail within 6 s, or are retried at an
 
 TEST_CASE("a server that answers anything at all is waited for", "[relay]") {
   fixture f({at(1)});
-  f.loop.server(1).answer = [](const made_up_server::asked& a) {
+  f.loop.server(1).answer = [](const made_up_server::requested& a) {
     return a.target == "/v1/status/leader" ? std::optional(made_up_server::said{200, "\"\""}) : std::nullopt;
   };
   asking_client c;
@@ -219,7 +220,7 @@ TEST_CASE("an answer that was held back does not hold back the next one", "[rela
 
 TEST_CASE("a read is not retried without limit", "[relay]") {
   fixture f({at(1)});
-  f.loop.server(1).answer = [&](const made_up_server::asked& a) -> std::optional<made_up_server::said> {
+  f.loop.server(1).answer = [&](const made_up_server::requested& a) -> std::optional<made_up_server::said> {
     if (a.target == "/v1/x")
       f.loop.post([&] { f.loop.cut(1); });
     return std::nullopt;
@@ -351,7 +352,7 @@ TEST_CASE("a join is answered when the servers have heard the agent, or with the
 TEST_CASE("remembered servers are used until the servers name others; configured ones always", "[relay]") {
   fixture f({at(1)}, {at(2), at(1)});
   f.loop.server(1).accepts = made_up_server::way::refuses;
-  const auto peers = [](const made_up_server::asked& a) {
+  const auto peers = [](const made_up_server::requested& a) {
     return made_up_server::said{200, a.target == "/v1/status/peers" ? "[\"127.0.0.1:3\",\"127.0.0.1:4\"]" : "true"};
   };
   for (const std::uint16_t port : {2, 3, 4})
@@ -374,7 +375,7 @@ TEST_CASE("the server is notified that a client may be gone, and its response go
     INFO(method << (before_it_was_sent ? " before it was sent" : " while it waits"));
     fixture f({at(1)});
     auto& server = f.loop.server(1);
-    server.answer = [](const made_up_server::asked& a) {
+    server.answer = [](const made_up_server::requested& a) {
       return a.target == alive ? std::optional(made_up_server::said{}) : std::nullopt;
     };
     asking_client c;
@@ -406,7 +407,7 @@ TEST_CASE("the server is notified when the client of a request that waits for a 
     INFO(what);
     fixture f({at(1)});
     auto& server = f.loop.server(1);
-    server.answer = [](const made_up_server::asked& a) {
+    server.answer = [](const made_up_server::requested& a) {
       return a.target == alive ? std::optional(made_up_server::said{}) : std::nullopt;
     };
     server.answer_at_end = [] { return std::optional(made_up_server::said{500, "it still waits"}); };
@@ -435,7 +436,7 @@ TEST_CASE("the server is notified when the client of a request that waits for a 
 TEST_CASE("a server of 0.2.0 closes the connection instead, and gets no further request", "[relay]") {
   fixture f({at(1), at(2)});
   for (const std::uint16_t port : {1, 2})
-    f.loop.server(port).answer = [](const made_up_server::asked& a) {
+    f.loop.server(port).answer = [](const made_up_server::requested& a) {
       return a.target == alive ? std::optional(made_up_server::said{}) : std::nullopt;
     };
   asking_client c;
@@ -467,7 +468,7 @@ TEST_CASE("a connection with more bytes than a response carries no other request
   for (const auto* behind : {"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecret", "\r\n", "x"}) {
     INFO(behind);
     fixture f({at(1)});
-    f.loop.server(1).answer = [&](const made_up_server::asked& a) {
+    f.loop.server(1).answer = [&](const made_up_server::requested& a) {
       return made_up_server::said{200, "of " + a.target, a.target == "/v1/first" ? behind : ""};
     };
     asking_client first, second;

@@ -62,7 +62,7 @@ const std::string node_write = R"(node "n1" { policy = "write" })";
 TEST_CASE("writes to the agent need service:write for the old and the new service, or node:write") {
   struct row {
     const char* what;
-    request asked;
+    request requested;
     std::string allows, misses;
   };
   auto second_name = service_with_id("web", "other");
@@ -89,10 +89,10 @@ TEST_CASE("writes to the agent need service:write for the old and the new servic
       row{"a result of a service's check", update_check{"web-ttl", "passing", ""}, web_write, web},
       row{"a result of a node's check", update_check{"disk", "passing", ""}, node_write, node});
   INFO(r.what);
-  CHECK(furnished().refusal(r.asked, "") == r.misses);
-  CHECK(furnished().refusal(r.asked, R"(service_prefix "" { policy = "read" } node_prefix "" { policy = "read" })") ==
-        r.misses);
-  CHECK(furnished().refusal(r.asked, r.allows) == "");
+  CHECK(furnished().refusal(r.requested, "") == r.misses);
+  CHECK(furnished().refusal(r.requested,
+                            R"(service_prefix "" { policy = "read" } node_prefix "" { policy = "read" })") == r.misses);
+  CHECK(furnished().refusal(r.requested, r.allows) == "");
 }
 
 TEST_CASE("a replaced registration must be writable, too") {

@@ -46,7 +46,7 @@ struct servers {
       for (auto& [to, m] : all[i].tick(peers[i], now, wall())) {
         auto& other = all[to.value - 1];
         if (const auto* p = std::get_if<probe>(&m)) {
-          all[i].answered(to, other.asked(*p), now + 2ms);
+          all[i].answered(to, other.requested(*p), now + 2ms);
         } else if (const auto* n = std::get_if<news>(&m)) {
           rows_sent += n->rows.size();
           CHECK(n->rows.size() <= news_rows_max);

@@ -39,14 +39,14 @@ inline std::string words(const tell_client& t) {
   return "tell " + to_string(t.id) + " " + name_of(t.outcome) + ": " + t.text;
 }
 inline std::string words(const pass_answer& p) {
-  return "answer " + to_string(p.asked.from.id) + " " + std::string(*p.asked.bytes) + ": " + p.answer.bytes;
+  return "answer " + to_string(p.requested.from.id) + " " + std::string(*p.requested.bytes) + ": " + p.answer.bytes;
 }
 inline std::string words(const renew_here& r) {
   return std::string(r.confirmed ? "confirmed, " : "") + "renew " + std::string(*r.session) + " for " +
          to_string(r.from.node) + "/" + to_string(r.from.id);
 }
 inline std::string words(const decide_here& d) {
-  return std::string("decide ") + name_of(d.asked.kind) + " " + std::string(*d.asked.bytes);
+  return std::string("decide ") + name_of(d.requested.kind) + " " + std::string(*d.requested.bytes);
 }
 inline std::string words(const propose_here& p) {
   return "propose" + names(p.batch);

@@ -69,7 +69,7 @@ TEST_CASE("an operation is over when every member has answered, or cannot", "[ke
   r.answered(request_id{7}, node_id{1}, yes({"of nobody"})); // twice: the first one counts
   r.answered(request_id{7}, node_id{9}, yes({"of nobody"})); // which got no request
   r.answered(request_id{8}, node_id{2}, yes({"of nobody"})); // to another request
-  r.not_asked(request_id{7}, node_id{2}, "not connected");
+  r.not_requested(request_id{7}, node_id{2}, "not connected");
   CHECK(r.take_finished().empty());
   r.answered(request_id{7}, node_id{3}, {false, "no", {}, false});
   const auto over = r.take_finished();

@@ -27,14 +27,14 @@ struct barrier_story {
     const auto actions = barriers.take_actions();
     for (const auto& a : actions) {
       if (const auto* here = std::get_if<confirm_leadership>(&a))
-        asked(here->attempt);
+        requested(here->attempt);
       else if (const auto* sent = std::get_if<to_peer>(&a))
         if (const auto* question = std::get_if<read_index>(&sent->what))
-          asked(question->id);
+          requested(question->id);
     }
     return words_of(actions);
   }
-  void asked(std::uint64_t id) {
+  void requested(std::uint64_t id) {
     attempt = id;
     CHECK(attempts.insert(id).second); // never the same number twice
   }
@@ -96,17 +96,17 @@ TEST_CASE("which server a barrier asks") {
 TEST_CASE("a follower's question") {
   barrier_story s;
   SECTION("is for the leader alone") {
-    s.barriers.asked_by(third, {77, true}, false, barrier_deadline);
+    s.barriers.requested_by(third, {77, true}, false, barrier_deadline);
     CHECK(s.take() == lines{"to 3: read index 77 unknown"});
     CHECK(s.barriers.none_waiting());
   }
   SECTION("is answered with the follower's own number") {
-    s.barriers.asked_by(third, {77, false}, true, barrier_deadline);
+    s.barriers.requested_by(third, {77, false}, true, barrier_deadline);
     CHECK(s.go_on(led_here()) == lines{"confirm leadership"});
     CHECK(s.confirmed(s.attempt, 12) == lines{"to 3: read index 77 is 12"});
   }
   SECTION("that was not confirmed in time is answered so") {
-    s.barriers.asked_by(third, {77, false}, true, barrier_deadline);
+    s.barriers.requested_by(third, {77, false}, true, barrier_deadline);
     s.go_on(led_here());
     s.barriers.expire(barrier_deadline);
     CHECK(s.take() == lines{"to 3: read index 77 unknown"});

@@ -4,7 +4,7 @@
 
 #include "protocol/http/routes.hpp"
 #include "protocol/wire/command_codec.hpp"
-#include "tests/unit/protocol/http/asked.hpp"
+#include "tests/unit/protocol/http/requested.hpp"
 
 #include <algorithm>
 #include <set>
@@ -58,7 +58,7 @@ route_settings settings() {
   return s;
 }
 
-parsed_request asked(const example& e, const std::string& more) {
+parsed_request requested(const example& e, const std::string& more) {
   const auto query = e.query + (e.query.empty() || more.empty() ? "" : "&") + more;
   return ask(e.method, e.path + (query.empty() ? "" : "?" + query), e.body, {}, settings());
 }
@@ -72,7 +72,7 @@ std::optional<example> example_of(const route& r, std::string_view method) {
   for (const auto& path : paths_of(r))
     for (const auto* query : queries)
       for (const auto* body : bodies)
-        if (const example e{std::string(method), path, query, body}; is_taken(asked(e, "")))
+        if (const example e{std::string(method), path, query, body}; is_taken(requested(e, "")))
           return e;
   return std::nullopt;
 }
@@ -163,7 +163,7 @@ TEST_CASE("the parameters that Go's client always sends change no write, and of 
       if (means_more(e, parameter))
         continue;
       INFO(e.method << " " << e.path << "?" << e.query << " with " << parameter);
-      const auto without = asked(e, ""), with = asked(e, parameter);
+      const auto without = requested(e, ""), with = requested(e, parameter);
       same(with, without);
       ++compared;
     }
@@ -174,7 +174,7 @@ TEST_CASE("the parameters that Go's client always sends mean on reads what they 
   const auto count = [](const char* parameter, auto changed) {
     int n = 0;
     for (const auto& e : all_examples()) {
-      const auto with = asked(e, parameter);
+      const auto with = requested(e, parameter);
       if (const auto* r = std::get_if<read_request>(&with.action))
         n += changed(with, *r) ? 1 : 0;
     }

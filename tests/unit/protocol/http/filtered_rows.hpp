@@ -1,7 +1,7 @@
 #pragma once
 // Rows of the catalog and filters for them, as in requests.
 
-#include "tests/unit/protocol/http/asked.hpp"
+#include "tests/unit/protocol/http/requested.hpp"
 
 namespace belay::http {
 

@@ -2,7 +2,7 @@
 
 #include "protocol/http/host_names.hpp"
 #include "protocol/http/routes.hpp"
-#include "tests/unit/protocol/http/asked.hpp"
+#include "tests/unit/protocol/http/requested.hpp"
 
 using namespace belay;
 using namespace belay::http;

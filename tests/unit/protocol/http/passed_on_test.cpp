@@ -2,7 +2,7 @@
 // requests that the server's http_config rejects on its HTTP port, and must not bypass it that way.
 
 #include "protocol/http/routes.hpp"
-#include "tests/unit/protocol/http/asked.hpp"
+#include "tests/unit/protocol/http/requested.hpp"
 
 using namespace belay;
 using namespace belay::http;

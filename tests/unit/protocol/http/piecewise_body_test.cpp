@@ -2,7 +2,7 @@
 
 #include "protocol/http/piecewise_body.hpp"
 #include "protocol/http/reading/filtering.hpp"
-#include "tests/unit/protocol/http/asked.hpp"
+#include "tests/unit/protocol/http/requested.hpp"
 
 using namespace belay;
 using namespace belay::http;
@@ -47,12 +47,12 @@ std::shared_ptr<state::check_record> check_with(const std::string& id) {
   return c;
 }
 
-struct asked_for {
+struct requested_for {
   const char* target;
   state::query_result result;
   const char* body = ""; ///< body of a transaction
 
-  parsed_request asked() const { return ask(*body == 0 ? "GET" : "PUT", target, body); }
+  parsed_request requested() const { return ask(*body == 0 ? "GET" : "PUT", target, body); }
 };
 
 /// A transaction's results of all kinds.
@@ -69,8 +69,8 @@ state::txn_reply results() {
   return r;
 }
 
-std::vector<asked_for> all_kinds() {
-  std::vector<asked_for> all;
+std::vector<requested_for> all_kinds() {
+  std::vector<requested_for> all;
   const auto add = [&](const char* target, auto data) { all.push_back({target, {log_index{42}, std::move(data)}}); };
   all.push_back({"/v1/kv/tree?recurse", tree(300, 400)});
   all.push_back({"/v1/kv/k", tree(1, 50'000)});
@@ -113,7 +113,7 @@ struct whole_body {
   bool gzip = false;
 };
 
-whole_body in_pieces(const asked_for& a, const state::query& q, const render_options& options) {
+whole_body in_pieces(const requested_for& a, const state::query& q, const render_options& options) {
   const read_meta meta{3, true};
   piecewise_body body(std::make_shared<const state::query_result>(a.result), q, options, &meta);
   while (!body.go_on(piece_bytes)) {
@@ -146,7 +146,7 @@ TEST_CASE("piecewise_body: every kind of list, indented or compressed, equals th
         INFO(a.target << (pretty ? " pretty" : "") << (gzip ? " gzip" : ""));
         if (gzip && estimated_bytes(a.result) < 1'000)
           continue; // small bodies are wrapped without compression, and never made in pieces
-        const auto p = a.asked();
+        const auto p = a.requested();
         REQUIRE(std::holds_alternative<read_request>(p.action));
         const auto& request = std::get<read_request>(p.action);
         auto options = p.options;
@@ -168,7 +168,7 @@ TEST_CASE("piecewise_body: every kind of list, indented or compressed, equals th
 }
 
 TEST_CASE("piecewise_body: a piece ends with the row that fills it") {
-  const asked_for a{"/v1/kv/tree?recurse", tree(300, 400)};
+  const requested_for a{"/v1/kv/tree?recurse", tree(300, 400)};
   const auto body = in_pieces(a, state::kv_list{"tree"}, {});
   CHECK(body.pieces > 10);
   CHECK(body.longest < piece_bytes + 1'000); // and one row
@@ -177,7 +177,7 @@ TEST_CASE("piecewise_body: a piece ends with the row that fills it") {
 TEST_CASE("list_rows: the size is estimated well enough to distinguish large responses from small ones") {
   for (const auto& a : all_kinds()) {
     INFO(a.target);
-    const auto p = a.asked();
+    const auto p = a.requested();
     const auto real = answer_read(std::get<read_request>(p.action), a.result, {}, p.options);
     const auto bytes = real.body_shared ? real.body_shared->size() : real.body.size();
     CHECK(estimated_bytes(a.result) * 3 + 100 >= bytes);

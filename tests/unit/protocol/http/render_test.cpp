@@ -1,7 +1,7 @@
 // Complete responses as texts, as the contract shows them.
 
 #include "protocol/go_compat/json_output.hpp"
-#include "tests/unit/protocol/http/asked.hpp"
+#include "tests/unit/protocol/http/requested.hpp"
 
 using namespace belay;
 using namespace belay::http;
@@ -290,12 +290,12 @@ TEST_CASE("writes that were decided") {
 }
 
 TEST_CASE("reads that failed: keys return nothing, sessions and catalog return that they know nothing") {
-  auto r = render_read_error(read_asked("GET", "/v1/kv/a"), "No cluster leader");
+  auto r = render_read_error(read_requested("GET", "/v1/kv/a"), "No cluster leader");
   CHECK(r.status == 500);
   CHECK(r.body == "No cluster leader");
   CHECK(r.headers.empty());
   for (const auto target : {"/v1/session/list", "/v1/catalog/nodes", "/v1/health/state/any"}) {
-    r = render_read_error(read_asked("GET", target), "No cluster leader");
+    r = render_read_error(read_requested("GET", target), "No cluster leader");
     CHECK(header(r, "X-Consul-Index") == "1");
     CHECK(header(r, "X-Consul-Knownleader") == "false");
     CHECK(header(r, "X-Consul-Effective-Consistency") == "(none)");

@@ -1,7 +1,7 @@
 // Which requests are rejected first under overload.
 
 #include "protocol/http/request_class.hpp"
-#include "tests/unit/protocol/http/asked.hpp"
+#include "tests/unit/protocol/http/requested.hpp"
 
 using namespace belay;
 using namespace belay::http;

@@ -2,7 +2,7 @@
 
 #include "protocol/go_compat/url.hpp"
 #include "protocol/http/network.hpp"
-#include "tests/unit/protocol/http/asked.hpp"
+#include "tests/unit/protocol/http/requested.hpp"
 
 using namespace belay;
 using namespace belay::http;
@@ -112,10 +112,10 @@ TEST_CASE("paths that are not clean are redirected, whatever the method") {
 TEST_CASE("a service that a body registered under any ID is removed by its path") {
   const auto id_of = [](const char* target) {
     const auto p = ask("PUT", target, {});
-    const auto& asked = std::get<agent_request>(p.action).what;
-    if (const auto* s = std::get_if<agent::deregister_service>(&asked))
+    const auto& requested = std::get<agent_request>(p.action).what;
+    if (const auto* s = std::get_if<agent::deregister_service>(&requested))
       return s->id;
-    return std::get<agent::deregister_check>(asked).id;
+    return std::get<agent::deregister_check>(requested).id;
   };
   for (const std::string of : {"service", "check"})
     for (const auto& [id, spelled] : {std::pair{"/svc", "%2Fsvc"},
@@ -180,7 +180,7 @@ TEST_CASE("paths with unprintable characters are 400, unless that is switched of
 TEST_CASE("targets that are no paths are refused; absolute ones are understood") {
   for (const auto target : {"", "v1/kv/a", "host:80", "/v1/kv/a b", "/v1/kv/a\r\nX: y"})
     CHECK(refusal_to("GET", target).status == 400);
-  CHECK(std::get<state::kv_get>(read_asked("GET", "http://other:1/v1/kv/k").query).key == "k");
+  CHECK(std::get<state::kv_get>(read_requested("GET", "http://other:1/v1/kv/k").query).key == "k");
   CHECK(refusal_to("GET", "http://other").body == "Consul Agent");
 }
 
@@ -246,31 +246,31 @@ TEST_CASE("consistency modes, Cache-Control, wait and index are checked in that 
 
 TEST_CASE("modes and times of reads") {
   using namespace std::chrono_literals;
-  CHECK(read_asked("GET", "/v1/kv/a").mode == consistency::normal);
-  CHECK(read_asked("GET", "/v1/kv/a?leader").mode == consistency::normal);
-  CHECK(read_asked("GET", "/v1/kv/a?stale=false").mode == consistency::stale);
-  CHECK(read_asked("GET", "/v1/kv/a?max_stale=10s").mode == consistency::stale);
-  CHECK(read_asked("GET", "/v1/kv/a?max_stale=0s&consistent").mode == consistency::consistent);
-  CHECK(read_asked("GET", "/v1/kv/a?index=&wait=").min_index == 0);
-  CHECK(read_asked("GET", "/v1/kv/a?index=18446744073709551615").min_index == ~std::uint64_t{0});
-  CHECK(read_asked("GET", "/v1/kv/a?index=5").wait == 5min);
-  CHECK(read_asked("GET", "/v1/kv/a?index=5&wait=-1s").wait == 5min);
-  CHECK(read_asked("GET", "/v1/kv/a?index=5&wait=0").wait == 5min);
-  CHECK(read_asked("GET", "/v1/kv/a?index=5&wait=0.3s").wait == 300ms);
-  CHECK(read_asked("GET", "/v1/kv/a?index=5&wait=3h").wait == 10min);
+  CHECK(read_requested("GET", "/v1/kv/a").mode == consistency::normal);
+  CHECK(read_requested("GET", "/v1/kv/a?leader").mode == consistency::normal);
+  CHECK(read_requested("GET", "/v1/kv/a?stale=false").mode == consistency::stale);
+  CHECK(read_requested("GET", "/v1/kv/a?max_stale=10s").mode == consistency::stale);
+  CHECK(read_requested("GET", "/v1/kv/a?max_stale=0s&consistent").mode == consistency::consistent);
+  CHECK(read_requested("GET", "/v1/kv/a?index=&wait=").min_index == 0);
+  CHECK(read_requested("GET", "/v1/kv/a?index=18446744073709551615").min_index == ~std::uint64_t{0});
+  CHECK(read_requested("GET", "/v1/kv/a?index=5").wait == 5min);
+  CHECK(read_requested("GET", "/v1/kv/a?index=5&wait=-1s").wait == 5min);
+  CHECK(read_requested("GET", "/v1/kv/a?index=5&wait=0").wait == 5min);
+  CHECK(read_requested("GET", "/v1/kv/a?index=5&wait=0.3s").wait == 300ms);
+  CHECK(read_requested("GET", "/v1/kv/a?index=5&wait=3h").wait == 10min);
   auto s = usual_settings();
   s.discovery_max_stale = 1s;
-  CHECK(read_asked("GET", "/v1/kv/a", {}, s).mode == consistency::normal);
-  CHECK(read_asked("GET", "/v1/health/node/n", {}, s).mode == consistency::stale);
-  CHECK(read_asked("GET", "/v1/catalog/nodes?leader", {}, s).mode == consistency::normal);
+  CHECK(read_requested("GET", "/v1/kv/a", {}, s).mode == consistency::normal);
+  CHECK(read_requested("GET", "/v1/health/node/n", {}, s).mode == consistency::stale);
+  CHECK(read_requested("GET", "/v1/catalog/nodes?leader", {}, s).mode == consistency::normal);
   s.consistent_by_default = true;
-  CHECK(read_asked("GET", "/v1/kv/a", {}, s).mode == consistency::consistent);
-  CHECK(read_asked("GET", "/v1/kv/a?index=5", {}, s).mode == consistency::consistent);
-  CHECK(read_asked("GET", "/v1/session/list", {}, s).mode == consistency::consistent);
-  CHECK(read_asked("GET", "/v1/kv/a?leader", {}, s).mode == consistency::normal);
-  CHECK(read_asked("GET", "/v1/kv/a?stale", {}, s).mode == consistency::stale);
-  CHECK(read_asked("GET", "/v1/kv/a?cached", {}, s).mode == consistency::normal);
-  CHECK(read_asked("GET", "/v1/health/node/n", {}, s).mode == consistency::stale);
+  CHECK(read_requested("GET", "/v1/kv/a", {}, s).mode == consistency::consistent);
+  CHECK(read_requested("GET", "/v1/kv/a?index=5", {}, s).mode == consistency::consistent);
+  CHECK(read_requested("GET", "/v1/session/list", {}, s).mode == consistency::consistent);
+  CHECK(read_requested("GET", "/v1/kv/a?leader", {}, s).mode == consistency::normal);
+  CHECK(read_requested("GET", "/v1/kv/a?stale", {}, s).mode == consistency::stale);
+  CHECK(read_requested("GET", "/v1/kv/a?cached", {}, s).mode == consistency::normal);
+  CHECK(read_requested("GET", "/v1/health/node/n", {}, s).mode == consistency::stale);
 }
 
 TEST_CASE("namespaces are rejected where the reference checks them") {

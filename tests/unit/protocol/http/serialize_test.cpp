@@ -2,7 +2,7 @@
 
 #include "protocol/archive/gzip.hpp"
 #include "protocol/go_compat/duration.hpp"
-#include "tests/unit/protocol/http/asked.hpp"
+#include "tests/unit/protocol/http/requested.hpp"
 
 #include "protocol/base/random.hpp"
 

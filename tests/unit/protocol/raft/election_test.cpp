@@ -119,7 +119,7 @@ TEST_CASE("a server knows why it started an election, and why it no longer leads
     c.run(3);
     c.deliver_all();
     REQUIRE(c.leader() == other);
-    CHECK(c.core(other).why_election() == election_cause::asked_by_leader);
+    CHECK(c.core(other).why_election() == election_cause::requested_by_leader);
     CHECK(c.core(old).why_stepped_down() == step_down_cause::newer_term);
   }
 

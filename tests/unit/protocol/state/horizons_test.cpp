@@ -24,9 +24,9 @@ struct horizon {
   std::function<bool(claims_driver&)> holds;
 };
 
-command once(const claims_driver& d, const std::string& key, cluster_time asked) {
+command once(const claims_driver& d, const std::string& key, cluster_time requested) {
   command c = kv_write{op_on(kv_verb::set, "k" + to_string(d.index()), "v")};
-  c.once = once_mark{key, {1, 2}, asked};
+  c.once = once_mark{key, {1, 2}, requested};
   return c;
 }
 
@@ -91,8 +91,8 @@ const std::vector<horizon>& horizons() {
        [](claims_driver& d) { return !d.apply(once(d, "o", d.now)).decided_at.is_zero(); }},
       {"a copy of a write that is under way", [](claims_driver&) { return std::uint64_t{copy_accepted_ms}; },
        [](claims_driver& d) {
-         const cluster_time asked{1'000}; // when the story began
-         return std::holds_alternative<bool>(d.apply(once(d, "late", asked)));
+         const cluster_time requested{1'000}; // when the story began
+         return std::holds_alternative<bool>(d.apply(once(d, "late", requested)));
        }},
       {"a token",
        [](claims_driver& d) {

@@ -434,7 +434,7 @@ private:
   acl_legacy_list ask(std::type_identity<acl_legacy_list>, const machine&) { return {}; }
   permissions_read ask(std::type_identity<permissions_read>, const machine&) {
     permissions_read r;
-    r.asked.push_back({permission_needed::of::key, acl::permission::read, key(), false});
+    r.requested.push_back({permission_needed::of::key, acl::permission::read, key(), false});
     return r;
   }
   claim_read ask(std::type_identity<claim_read>, const machine&) { return {resource()}; }

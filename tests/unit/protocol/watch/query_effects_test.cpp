@@ -255,7 +255,7 @@ private:
 // ---- a run
 
 struct waiting_client {
-  query asked;
+  query requested;
   std::size_t kind = 0;
   query_result before;
 };
@@ -288,26 +288,26 @@ public:
     const bool everything = by.any<everything_changed>();
     for (auto& [id, client] : clients_) {
       INFO("seed " << seed_ << ", command of kind " << kind << ", query of kind " << client.kind
-                   << (client.asked.by ? " in a name" : "") << " at index " << d_.index().value);
+                   << (client.requested.by ? " in a name" : "") << " at index " << d_.index().value);
       const bool received = std::binary_search(woken.begin(), woken.end(), id);
-      const auto after = d_.m.evaluate(client.asked);
+      const auto after = d_.m.evaluate(client.requested);
       const bool news = std::visit([&](const auto& q) { return expected_news()(q, client.before.data, after.data); },
-                                   static_cast<const plain_query::plain&>(client.asked));
+                                   static_cast<const plain_query::plain&>(client.requested));
       // If a check's service was renamed, the metadata of its node affects no service.
-      const auto* checks = std::get_if<health_checks>(&client.asked);
+      const auto* checks = std::get_if<health_checks>(&client.requested);
       const bool excused = checks != nullptr && !checks->node_meta.empty() && after.index == client.before.index;
       if (news && !excused) {
         CHECK(received);
         ++news_[client.kind];
         // Otherwise it would be parked again. After a restore it always gets a response.
-        if (!everything && !client.asked.by &&
-            !std::visit(index_may_stay{after, by}, static_cast<const plain_query::plain&>(client.asked)))
+        if (!everything && !client.requested.by &&
+            !std::visit(index_may_stay{after, by}, static_cast<const plain_query::plain&>(client.requested)))
           CHECK(after.index.value > client.before.index.value);
       }
       // A moved index is a change, too, whatever the rows are.
       const bool may = everything || after.index != client.before.index ||
-                       (client.asked.by && by.any<access_changed>()) ||
-                       std::visit(may_be_woken{by}, static_cast<const plain_query::plain&>(client.asked));
+                       (client.requested.by && by.any<access_changed>()) ||
+                       std::visit(may_be_woken{by}, static_cast<const plain_query::plain&>(client.requested));
       if (received)
         CHECK(may);
     }
@@ -319,7 +319,7 @@ public:
     }
     // The others have seen the present state, as if they had read again.
     for (auto& [id, client] : clients_)
-      client.before = d_.m.evaluate(client.asked);
+      client.before = d_.m.evaluate(client.requested);
   }
 
   /// How often each kind of query had a change to report.
@@ -330,12 +330,12 @@ private:
   void park(std::size_t kind) {
     waiting_client c;
     c.kind = kind;
-    c.asked = world_.random_query(kind, d_.m);
+    c.requested = world_.random_query(kind, d_.m);
     if (with_access_ && world_.one_in(2))
-      c.asked.by = small_world::on_behalf_of(world_.secret());
-    c.before = d_.m.evaluate(c.asked);
+      c.requested.by = small_world::on_behalf_of(world_.secret());
+    c.before = d_.m.evaluate(c.requested);
     const auto id = ++newest_;
-    parked_.park(id, c.asked);
+    parked_.park(id, c.requested);
     clients_.emplace(id, std::move(c));
   }
 

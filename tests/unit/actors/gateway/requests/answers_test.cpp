@@ -9,7 +9,7 @@ using namespace belay::actors;
 
 namespace {
 
-exchange asking(exchange::asked what) {
+exchange asking(exchange::requested what) {
   exchange e;
   e.what = std::move(what);
   return e;

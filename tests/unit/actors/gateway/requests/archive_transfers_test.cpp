@@ -2,7 +2,7 @@
 
 #include "actors/gateway/requests/archive_transfers.hpp"
 #include "protocol/wire/command_codec.hpp"
-#include "tests/unit/actors/gateway/requests/asked.hpp"
+#include "tests/unit/actors/gateway/requests/requested.hpp"
 
 using namespace belay;
 using namespace belay::actors;
@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct transfers_fixture : asked_fixture {
+struct transfers_fixture : requested_fixture {
   archive_transfers transfers{out, pending, times};
 
   exchange& save() {
@@ -41,19 +41,19 @@ struct transfers_fixture : asked_fixture {
     transfers.begin_restore(e, "restore-id", now);
     return e;
   }
-  void unpacked(const unpack_archive& asked, const char* command, bool last, std::string error = {}) {
+  void unpacked(const unpack_archive& requested, const char* command, bool last, std::string error = {}) {
     archive_unpacked u;
-    u.id = asked.id;
+    u.id = requested.id;
     u.command = command != nullptr ? make_payload(command) : nullptr;
     u.last = last;
     u.error = std::move(error);
     transfers.unpacked(u, now);
   }
-  void decided(const propose_write& asked, wire::call_outcome outcome, state::reply reply = true,
+  void decided(const propose_write& requested, wire::call_outcome outcome, state::reply reply = true,
                std::string text = "some reason") {
-    auto* e = pending.settle(asked.id);
+    auto* e = pending.settle(requested.id);
     REQUIRE(e != nullptr);
-    write_result r{asked.id, outcome, std::move(reply), log_index{12}, std::move(text)};
+    write_result r{requested.id, outcome, std::move(reply), log_index{12}, std::move(text)};
     transfers.part_decided(*e, r, now);
   }
   /// The response reaches the client at once, so that it may retry.
@@ -86,9 +86,9 @@ TEST_CASE("archive_transfers: a download is a consistent read, then piece after 
   transfers_fixture f;
   auto& e = f.save();
   CHECK(e.deadline == f.now + 67s);
-  const auto& asked = std::get<read_query>(f.out.list.front());
-  CHECK(asked.archive);
-  CHECK(asked.request.mode == http::consistency::consistent);
+  const auto& requested = std::get<read_query>(f.out.list.front());
+  CHECK(requested.archive);
+  CHECK(requested.request.mode == http::consistency::consistent);
   const auto first = f.checkpointed(e);
   CHECK(first.archive == e.transfer->archive);
   CHECK_FALSE(e.answer);
@@ -104,9 +104,9 @@ TEST_CASE("archive_transfers: a download is a consistent read, then piece after 
   f.transfers.next_piece(e);
   const auto second = f.out.take<pack_archive>();
   CHECK(second.archive == first.archive);
-  CHECK(e.transfer->asked);
+  CHECK(e.transfer->requested);
   f.packed(second.id, "def", true);
-  CHECK_FALSE(e.transfer->asked);
+  CHECK_FALSE(e.transfer->requested);
   CHECK(e.transfer->ended);
   CHECK(f.out.list.empty());
 }
@@ -217,8 +217,8 @@ TEST_CASE("archive_transfers: the beginning of a restore is checked before it is
     const auto w = f.out.take<check_write>();
     CHECK(std::get<state::restore_begin>(w.command).id == "restore-id");
     CHECK(w.command.by == e.by); // a server that lags behind may have authorized the client
-    auto* asked = f.pending.settle(w.id);
-    REQUIRE(asked == &e);
+    auto* requested = f.pending.settle(w.id);
+    REQUIRE(requested == &e);
     write_result r{w.id, outcome, std::move(reply), {}, "some reason"};
     f.transfers.part_decided(e, r, f.now);
   };

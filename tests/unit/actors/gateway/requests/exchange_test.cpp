@@ -11,14 +11,14 @@ using namespace std::chrono_literals;
 
 namespace {
 
-exchange::asked kv(state::kv_verb verb) {
+exchange::requested kv(state::kv_verb verb) {
   state::kv_op op;
   op.key = "k";
   op.verb = verb;
   return state::command{state::kv_write{std::move(op)}};
 }
 
-exchange exchange_asking(exchange::asked what) {
+exchange exchange_asking(exchange::requested what) {
   exchange e;
   e.what = std::move(what);
   return e;
@@ -30,7 +30,7 @@ exchange exchange_asking(exchange::asked what) {
 TEST_CASE("exchange: plain writes overlap, everything else is decided alone") {
   struct row {
     const char* name;
-    exchange::asked what;
+    exchange::requested what;
     bool may_overlap;
   };
   row rows[] = {

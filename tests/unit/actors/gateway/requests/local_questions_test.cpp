@@ -1,7 +1,7 @@
 // Requests about this node and its cluster: answered at once if known here, else queried.
 
 #include "actors/gateway/requests/local_questions.hpp"
-#include "tests/unit/actors/gateway/requests/asked.hpp"
+#include "tests/unit/actors/gateway/requests/requested.hpp"
 
 using namespace belay;
 using namespace belay::actors;
@@ -22,7 +22,7 @@ cluster_view view_of_one(bool with_leader) {
   return v;
 }
 
-struct questions_fixture : asked_fixture {
+struct questions_fixture : requested_fixture {
   local_questions questions{out, pending, times, {}};
 
   exchange& begin(http::local_request r) {
@@ -30,9 +30,9 @@ struct questions_fixture : asked_fixture {
     questions.begin(e, r, now);
     return e;
   }
-  void received(const status_request& asked, bool with_leader) {
+  void received(const status_request& requested, bool with_leader) {
     status_result s;
-    s.id = asked.id;
+    s.id = requested.id;
     s.view = view_of_one(with_leader);
     questions.status_sent(s);
   }
@@ -133,9 +133,9 @@ TEST_CASE("local_questions: a request to remove a server goes to the leader, and
 TEST_CASE("local_questions: a request to add a server goes to the leader under a name that every version supports") {
   questions_fixture f;
   auto& e = f.begin({.kind = local_kind::add_peer, .added = {"10.0.0.4:8300"}});
-  const auto asked = f.out.take<propose_write>();
-  CHECK(asked.kind == wire::call_kind::remove_member);
-  CHECK(*asked.command == "add 10.0.0.4:8300");
+  const auto requested = f.out.take<propose_write>();
+  CHECK(requested.kind == wire::call_kind::remove_member);
+  CHECK(*requested.command == "add 10.0.0.4:8300");
   f.decided(e, set_by_leader(wire::call_outcome::done));
   CHECK(e.answer->status == 200);
 }

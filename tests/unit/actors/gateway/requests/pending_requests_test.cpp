@@ -1,6 +1,6 @@
 // Results find their exchange, once, and its client is notified once for each batch.
 
-#include "tests/unit/actors/gateway/requests/asked.hpp"
+#include "tests/unit/actors/gateway/requests/requested.hpp"
 
 using namespace belay;
 using namespace belay::actors;
@@ -8,7 +8,7 @@ using namespace belay::actors::testing;
 using namespace std::chrono_literals;
 
 TEST_CASE("pending_requests: an answer finds its exchange once") {
-  asked_fixture f;
+  requested_fixture f;
   auto& a = f.client->asks(std::monostate{});
   auto& b = f.client->asks(std::monostate{});
   const auto of_a = f.pending.add(a, f.now + 1s);
@@ -28,7 +28,7 @@ TEST_CASE("pending_requests: an answer finds its exchange once") {
 
 // Its result comes later and must not be taken for that of another request.
 TEST_CASE("pending_requests: a dropped request is not found") {
-  asked_fixture f;
+  requested_fixture f;
   auto& e = f.client->asks(std::monostate{});
   const auto id = f.pending.add(e);
   CHECK(f.pending.forget(e));
@@ -38,7 +38,7 @@ TEST_CASE("pending_requests: a dropped request is not found") {
 }
 
 TEST_CASE("pending_requests: asking again keeps the deadline") {
-  asked_fixture f;
+  requested_fixture f;
   auto& e = f.client->asks(std::monostate{});
   const auto first = f.pending.add(e, f.now + 1s);
   CHECK(f.pending.settle(first) == &e);
@@ -50,7 +50,7 @@ TEST_CASE("pending_requests: asking again keeps the deadline") {
 
 // A connection may close when it is notified; others are notified nevertheless.
 TEST_CASE("pending_requests: clients that disconnect between response and batch stay until they are notified") {
-  asked_fixture f;
+  requested_fixture f;
   auto gone = std::make_shared<counting_client>();
   auto& e = gone->asks(std::monostate{});
   CHECK(f.pending.settle(f.pending.add(e)) == &e);

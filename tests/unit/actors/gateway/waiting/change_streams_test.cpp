@@ -1,7 +1,7 @@
 // Streams of changes: what clients get, rendering, and clients that are slow, late or rejected.
 
 #include "actors/gateway/waiting/change_streams.hpp"
-#include "tests/unit/actors/gateway/requests/asked.hpp"
+#include "tests/unit/actors/gateway/requests/requested.hpp"
 #include "tests/unit/protocol/state/driver.hpp"
 
 #include <algorithm>
@@ -14,10 +14,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using asked_for = state::kv_changes::what;
+using requested_for = state::kv_changes::what;
 
 /// The gateway's part, and a state machine that answers like the fsm.
-struct streams_fixture : asked_fixture {
+struct streams_fixture : requested_fixture {
   byte_budget held;
   metrics numbers;
   change_streams streams{out, pending, times, held, numbers};
@@ -35,13 +35,13 @@ struct streams_fixture : asked_fixture {
   };
   std::list<follower> followers;
 
-  follower& open(asked_for what, state::change_place after = {log_index{}, state::change_place::all_effects},
+  follower& open(requested_for what, state::change_place after = {log_index{}, state::change_place::all_effects},
                  std::vector<std::string> prefixes = {"a/"}, const std::string& secret = {},
                  http::consistency mode = http::consistency::normal) {
-    http::change_stream asked{state::kv_changes{std::move(prefixes), after, what}, mode};
+    http::change_stream requested{state::kv_changes{std::move(prefixes), after, what}, mode};
     if (!secret.empty())
-      asked.query.by = state::auth_context{secret, false, {}};
-    auto& e = client->asks(std::move(asked));
+      requested.query.by = state::auth_context{secret, false, {}};
+    auto& e = client->asks(std::move(requested));
     auto& f = followers.emplace_back(follower{&e, {}, {}, true});
     streams.begin(e, now);
     pump();
@@ -58,12 +58,13 @@ struct streams_fixture : asked_fixture {
   }
   bool waits(read_query& q, const state::query_result& found) {
     const auto* rows = std::get_if<state::change_rows>(&found.data);
-    auto& asked = std::get<state::kv_changes>(q.request.query);
+    auto& requested = std::get<state::kv_changes>(q.request.query);
     if (q.request.min_index == 0 || rows == nullptr || rows->gone || now >= q.deadline)
       return false;
-    const bool nothing = asked.asked == asked_for::changes ? rows->nothing_yet() : rows->applied < asked.after.index;
+    const bool nothing =
+        requested.requested == requested_for::changes ? rows->nothing_yet() : rows->applied < requested.after.index;
     if (nothing)
-      asked.after = rows->reached;
+      requested.after = rows->reached;
     return nothing;
   }
   void tell(const read_query& q, state::query_result found) {
@@ -77,12 +78,12 @@ struct streams_fixture : asked_fixture {
   /// Runs until nothing is left to do.
   void pump() {
     constexpr int most = 10'000; // known bugs send requests without end
-    int asked = 0;
+    int requested = 0;
     for (bool busy = true; busy;) {
       busy = false;
       while (!out.list.empty()) {
         busy = true;
-        if (++asked > most)
+        if (++requested > most)
           FAIL("questions without end");
         if (const auto* cancelled = std::get_if<cancel_query>(&out.list.front())) {
           parked.remove_if([&](const read_query& q) { return q.id == cancelled->id; });
@@ -137,10 +138,10 @@ struct streams_fixture : asked_fixture {
         some = true;
       }
       f.text += std::exchange(t->piece, {});
-      if (t->ended || t->asked)
+      if (t->ended || t->requested)
         return some;
       streams.next_piece(*f.e, now);
-      some = some || !t->asked;
+      some = some || !t->requested;
     }
   }
 };
@@ -157,8 +158,8 @@ std::size_t count(const std::string& text, const std::string& word) {
 TEST_CASE("streams with the same request form one group, and get one rendering", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
-  auto& one = f.open(asked_for::place);
-  auto& two = f.open(asked_for::place);
+  auto& one = f.open(requested_for::place);
+  auto& two = f.open(requested_for::place);
   CHECK(one.text == "id: 1\nevent: progress\ndata: {\"Index\":1}\n\n");
   CHECK(two.text == one.text);
   CHECK(f.parked.size() == 1);
@@ -167,9 +168,9 @@ TEST_CASE("streams with the same request form one group, and get one rendering",
   CHECK(f.questions == before + 2); // the waiting one was handled, and sends its request again
   CHECK(count(one.text, "event: set") == 1);
   CHECK(one.blocks.back() == two.blocks.back());
-  const auto asked = f.questions;
+  const auto requested = f.questions;
   f.set("b/1");
-  CHECK(f.questions == asked + 1);
+  CHECK(f.questions == requested + 1);
   CHECK(count(one.text, "event: set") == 1);
 }
 
@@ -178,8 +179,8 @@ TEST_CASE("groups with the same changes get one rendering", "[changes]") {
   f.d.set("a/0");
   std::vector<streams_fixture::follower*> all;
   for (const auto* secret : {"one", "two", "one", "two"})
-    all.push_back(&f.open(asked_for::place, {}, {"a/"}, secret));
-  auto& wider = f.open(asked_for::place, {}, {"a/", "b/"}, "one");
+    all.push_back(&f.open(requested_for::place, {}, {"a/"}, secret));
+  auto& wider = f.open(requested_for::place, {}, {"a/", "b/"}, "one");
   REQUIRE(f.parked.size() == 3);
   f.set("a/1");
   for (const auto* s : all)
@@ -187,7 +188,7 @@ TEST_CASE("groups with the same changes get one rendering", "[changes]") {
   f.set("b/1");
   CHECK(count(wider.text, "b/1") == 1);
   CHECK(count(all.front()->text, "b/1") == 0);
-  auto& keys = f.client->asks(http::change_stream{state::kv_changes{{"a/"}, {}, asked_for::place}});
+  auto& keys = f.client->asks(http::change_stream{state::kv_changes{{"a/"}, {}, requested_for::place}});
   keys.options.keys_only = true;
   const auto& names = f.followers.emplace_back(streams_fixture::follower{&keys, {}, {}, true});
   f.streams.begin(keys, f.now);
@@ -209,7 +210,7 @@ TEST_CASE("groups with the same changes get one rendering", "[changes]") {
 TEST_CASE("each stream gets its cursor every ten seconds, whatever happens", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
-  auto& s = f.open(asked_for::place);
+  auto& s = f.open(requested_for::place);
   f.set("b/1");
   f.pass(10s);
   CHECK(s.text.ends_with("id: 2\nevent: progress\ndata: {\"Index\":2}\n\n"));
@@ -223,10 +224,10 @@ TEST_CASE("each stream gets its cursor every ten seconds, whatever happens", "[c
 TEST_CASE("a stream that reconnects reads what it missed and joins its group", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
-  auto& there = f.open(asked_for::place);
+  auto& there = f.open(requested_for::place);
   f.set("a/1");
   f.set("a/2");
-  auto& back = f.open(asked_for::changes, {log_index{2}, 0});
+  auto& back = f.open(requested_for::changes, {log_index{2}, 0});
   CHECK(count(back.text, "event: set") == 1);
   CHECK(count(back.text, "id: 3.0\n") == 1);
   f.set("a/3");
@@ -238,9 +239,9 @@ TEST_CASE("a stream that reconnects reads what it missed and joins its group", "
 TEST_CASE("a stream that joins between a write and its delivery gets it once", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
-  auto& there = f.open(asked_for::place);
+  auto& there = f.open(requested_for::place);
   f.d.set("a/1"); // applied, and the group is not woken yet
-  auto& fresh = f.open(asked_for::changes, state::change_place{log_index{1}});
+  auto& fresh = f.open(requested_for::changes, state::change_place{log_index{1}});
   CHECK(count(fresh.text, "id: 2.0\n") == 1);
   f.wake();
   f.set("a/2");
@@ -259,7 +260,8 @@ TEST_CASE("a stream names its history, and one of another history starts over", 
   f.d.m.set_history({cluster, true});
   for (int i = 0; i < 5; ++i)
     f.d.set("a/" + std::to_string(i));
-  const auto open = [&](log_index after, state::history_id history, asked_for what = asked_for::changes) -> auto& {
+  const auto open = [&](log_index after, state::history_id history,
+                        requested_for what = requested_for::changes) -> auto& {
     state::kv_changes q{{"a/"}, state::change_place{after}, what};
     q.history = history;
     auto& e = f.client->asks(http::change_stream{std::move(q), http::consistency::normal});
@@ -274,7 +276,7 @@ TEST_CASE("a stream names its history, and one of another history starts over", 
   CHECK(count(own.text, "id: 5.0" + at + "\n") == 1);
   CHECK(own.text.ends_with("id: 5" + at + "\nevent: progress\ndata: {\"Index\":5}\n\n"));
   for (const std::uint64_t after : {2, 5, 500})
-    for (const auto what : {asked_for::changes, asked_for::snapshot}) {
+    for (const auto what : {requested_for::changes, requested_for::snapshot}) {
       auto& s = open(log_index{after}, other, what);
       INFO(after);
       CHECK(s.text.starts_with("id: 0\nevent: reset\ndata: {\"Index\":5,\"Reason\":\"history\"}\n\n"));
@@ -301,7 +303,7 @@ TEST_CASE("a snapshot comes first, then the changes after it", "[changes]") {
   streams_fixture f;
   for (int i = 0; i < 1000; ++i)
     f.d.set("a/" + std::to_string(i), std::string(200, 'v'));
-  auto& s = f.open(asked_for::snapshot);
+  auto& s = f.open(requested_for::snapshot);
   CHECK(s.text.starts_with("id: 0\nevent: snapshot\ndata: {\"Index\":1000}\n\n"));
   CHECK(count(s.text, "event: set") == 1000);
   CHECK(count(s.text, "id: ") == 2);
@@ -314,7 +316,7 @@ TEST_CASE("writes during the transfer of a snapshot are delivered after it", "[c
   streams_fixture f;
   for (int i = 0; i < 10; ++i)
     f.d.set("a/" + std::to_string(i));
-  auto& e = f.client->asks(http::change_stream{state::kv_changes{{"a/"}, {}, asked_for::snapshot}});
+  auto& e = f.client->asks(http::change_stream{state::kv_changes{{"a/"}, {}, requested_for::snapshot}});
   auto& s = f.followers.emplace_back(streams_fixture::follower{&e, {}, {}, false});
   f.streams.begin(e, f.now);
   f.pump();
@@ -328,8 +330,8 @@ TEST_CASE("writes during the transfer of a snapshot are delivered after it", "[c
 TEST_CASE("below the oldest retained index all streams start over, with one read of the keys", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
-  auto& one = f.open(asked_for::place);
-  auto& two = f.open(asked_for::place);
+  auto& one = f.open(requested_for::place);
+  auto& two = f.open(requested_for::place);
   f.d.m.keep_changes(2000);
   for (int i = 0; i < 50; ++i) // while no client is notified
     f.d.set("a/" + std::to_string(i));
@@ -348,18 +350,18 @@ TEST_CASE("below the oldest retained index all streams start over, with one read
   f.set("a/x");
   CHECK(count(one.text, "a/x") == 1);
   CHECK(count(two.text, "a/x") == 1);
-  auto& late = f.open(asked_for::changes, state::change_place{log_index{1}});
+  auto& late = f.open(requested_for::changes, state::change_place{log_index{1}});
   CHECK(count(late.text, "event: reset") == 1);
 }
 
 TEST_CASE("a stream that was ahead of its group does not start over with it", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
-  auto& behind = f.open(asked_for::place);
+  auto& behind = f.open(requested_for::place);
   f.d.m.keep_changes(2000);
   for (int i = 0; i < 50; ++i) // while no client is notified
     f.d.set("a/" + std::to_string(i));
-  auto& ahead = f.open(asked_for::changes, state::change_place{f.d.index()});
+  auto& ahead = f.open(requested_for::changes, state::change_place{f.d.index()});
   f.wake();
   CHECK(count(behind.text, "event: reset") == 1);
   CHECK(count(ahead.text, "event: reset") == 0);
@@ -372,10 +374,10 @@ TEST_CASE("a stream that was ahead of its group does not start over with it", "[
 TEST_CASE("a client that does not read is cut off with what is in transit, and nothing more is buffered", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
-  auto& slow = f.open(asked_for::place);
-  auto& quick = f.open(asked_for::place);
+  auto& slow = f.open(requested_for::place);
+  auto& quick = f.open(requested_for::place);
   slow.takes = false;
-  slow.e->transfer->asked = false; // it has a piece
+  slow.e->transfer->requested = false; // it has a piece
   f.streams.next_piece(*slow.e, f.now);
   for (int i = 0; i < 20; ++i)
     f.set("a/big", std::string(100'000, static_cast<char>('a' + i)));
@@ -398,19 +400,19 @@ TEST_CASE("a client that does not read is cut off with what is in transit, and n
 TEST_CASE("a stream without permission is rejected at first, and ends when the permission is revoked", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
-  auto& s = f.open(asked_for::place);
+  auto& s = f.open(requested_for::place);
   f.forbidden = true;
   f.set("a/1");
   CHECK(s.e->transfer->ended);
   CHECK(s.text.ends_with("event: refused\ndata: {\"Reason\":\"Permission denied\"}\n\n"));
-  auto& late = f.open(asked_for::place);
+  auto& late = f.open(requested_for::place);
   CHECK(late.e->answer->status == 403);
 }
 
 TEST_CASE("a stream with a cursor ahead of this server waits for it", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
-  auto& s = f.open(asked_for::changes, {log_index{3}, 0});
+  auto& s = f.open(requested_for::changes, {log_index{3}, 0});
   CHECK(s.text.find("event:") == std::string::npos);
   f.set("a/1");
   f.set("a/2");
@@ -424,8 +426,8 @@ TEST_CASE("a stream with a cursor ahead of this server waits for it", "[changes]
 TEST_CASE("a client that has read everything gets a change at once, and overtakes no other one", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
-  auto& slow = f.open(asked_for::place);
-  f.open(asked_for::place);
+  auto& slow = f.open(requested_for::place);
+  f.open(requested_for::place);
   std::vector<http::shared_body_ptr> sent;
   slow.takes = false;
   f.set("a/1"); // belongs to its exchange
@@ -450,7 +452,7 @@ TEST_CASE("clients may be lost during delivery", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
   for (int i = 0; i < 6; ++i)
-    f.open(asked_for::place);
+    f.open(requested_for::place);
   std::size_t sent = 0;
   const auto lose = [&](std::size_t which) {
     const auto it = std::next(f.followers.begin(), static_cast<std::ptrdiff_t>(which));
@@ -482,7 +484,7 @@ TEST_CASE("the lag of streams is counted", "[changes]") {
     REQUIRE(at != std::string::npos);
     return std::stoll(text.substr(text.find(' ', at)));
   };
-  auto& s = f.open(asked_for::place);
+  auto& s = f.open(requested_for::place);
   CHECK(shown("streams") == 1);
   CHECK(shown("streams_behind") == 0);
   s.takes = false;
@@ -498,10 +500,10 @@ TEST_CASE("the lag of streams is counted", "[changes]") {
   f.set("a/3");
   const auto lag = [&] { return shown("lag_entries_sum"); };
   const auto before = lag();
-  auto& back = f.open(asked_for::changes, state::change_place{log_index{1}});
+  auto& back = f.open(requested_for::changes, state::change_place{log_index{1}});
   CHECK(lag() == before + 3);
   CHECK(count(back.text, "event: set") == 3);
-  auto& e = f.client->asks(http::change_stream{state::kv_changes{{"a/"}, {}, asked_for::snapshot}});
+  auto& e = f.client->asks(http::change_stream{state::kv_changes{{"a/"}, {}, requested_for::snapshot}});
   f.followers.emplace_back(streams_fixture::follower{&e, {}, {}, false});
   f.streams.begin(e, f.now);
   f.pump();
@@ -514,7 +516,7 @@ TEST_CASE("the lag of streams is counted", "[changes]") {
 TEST_CASE("a group ends with its last stream", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
-  auto& s = f.open(asked_for::place);
+  auto& s = f.open(requested_for::place);
   CHECK(f.parked.size() == 1);
   f.streams.close(*s.e);
   f.followers.clear();
@@ -526,8 +528,8 @@ TEST_CASE("streams end when there has been no leader for the hold time, but thos
   streams_fixture f;
   f.d.set("a/0");
   const state::change_place newest{log_index{}, state::change_place::all_effects};
-  auto& follows = f.open(asked_for::place);
-  auto& stale = f.open(asked_for::place, newest, {"a/"}, {}, http::consistency::stale);
+  auto& follows = f.open(requested_for::place);
+  auto& stale = f.open(requested_for::place, newest, {"a/"}, {}, http::consistency::stale);
   const auto hold = std::chrono::duration_cast<std::chrono::seconds>(f.times.queue_timeout);
   f.leaderless = true;
   f.pass(1s);
@@ -552,7 +554,7 @@ TEST_CASE("streams end when there has been no leader for the hold time, but thos
 TEST_CASE("all streams end with the server", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
-  auto& s = f.open(asked_for::place);
+  auto& s = f.open(requested_for::place);
   f.streams.finish();
   f.pump();
   CHECK(s.e->transfer->ended);

@@ -1,7 +1,7 @@
 // Requests that wait in a queue of the state machine: when they wait, queries, and results.
 
 #include "actors/gateway/waiting/claim_waits.hpp"
-#include "tests/unit/actors/gateway/requests/asked.hpp"
+#include "tests/unit/actors/gateway/requests/requested.hpp"
 
 using namespace belay;
 using namespace belay::actors;
@@ -23,7 +23,7 @@ state::claim_answer standing(state::claim_state s) {
   return a;
 }
 
-struct waits_fixture : asked_fixture {
+struct waits_fixture : requested_fixture {
   claim_waits waits{out, pending, times};
 
   exchange& asks(state::command c, std::chrono::nanoseconds patience) {
@@ -157,11 +157,11 @@ TEST_CASE("claim_waits: with a server from before claims an acquire waits as it 
 
 namespace {
 
-state::claim_answer waiting_for_lock(std::uint64_t asked_at) {
+state::claim_answer waiting_for_lock(std::uint64_t requested_at) {
   auto a = standing(state::claim_state::waiting);
   a.of = {"k", state::claim_space::keys};
   a.id = a.session;
-  a.index = log_index{asked_at};
+  a.index = log_index{requested_at};
   return a;
 }
 

@@ -16,18 +16,18 @@ struct waits_of_clients {
   disconnected_waits waits;
   monotonic_time now = monotonic_time{} + std::chrono::hours(1);
 
-  void disconnects(const std::string& key, std::uint64_t asked_at, std::chrono::seconds wait = 60s) {
-    waits.changed({{key, "s", log_index{asked_at}}, true, now + wait}, now);
+  void disconnects(const std::string& key, std::uint64_t requested_at, std::chrono::seconds wait = 60s) {
+    waits.changed({{key, "s", log_index{requested_at}}, true, now + wait}, now);
   }
-  /// @param asked_at zero: the request is in progress
-  void asks_again(const std::string& key, std::uint64_t asked_at) {
-    waits.changed({{key, "s", log_index{asked_at}}}, now);
+  /// @param requested_at zero: the request is in progress
+  void asks_again(const std::string& key, std::uint64_t requested_at) {
+    waits.changed({{key, "s", log_index{requested_at}}}, now);
   }
   /// Keys and entries of the requests to withdraw now.
   std::string due() {
     std::string text;
     for (const auto& w : waits.take_due(now))
-      text += (text.empty() ? "" : " ") + w.wait.key + "@" + to_string(w.wait.asked_at);
+      text += (text.empty() ? "" : " ") + w.wait.key + "@" + to_string(w.wait.requested_at);
     return text;
   }
 };

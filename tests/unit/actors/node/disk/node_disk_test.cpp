@@ -12,11 +12,11 @@ using namespace belay;
 namespace {
 
 /// Has 100 entries. Records the first one that was loaded.
-class asked_log final : public storage::log_store {
+class requested_log final : public storage::log_store {
 public:
   using log_store::load;
   result<storage::loaded_log> load(log_index needed) override {
-    asked = needed;
+    requested = needed;
     storage::loaded_log all;
     all.hard.term = term_id{1};
     for (auto i = std::max<std::uint64_t>(needed.value, 1); i <= 100; ++i)
@@ -27,7 +27,7 @@ public:
   status append(const std::vector<raft::persist_batch>&) override { return done{}; }
   result<bool> compact(log_index, std::size_t) override { return false; }
 
-  log_index asked;
+  log_index requested;
 };
 
 std::shared_ptr<storage::checkpoint_store> checkpoint_at(const std::string& folder, std::uint64_t index) {
@@ -48,11 +48,11 @@ TEST_CASE("a start loads raft_trailing_logs entries before the checkpoint", "[di
        {std::pair{0, 81}, std::pair{1, 80}, std::pair{50, 31}, std::pair{79, 2}, std::pair{80, 0}, std::pair{500, 0}}) {
     INFO(trailing);
     const harness::scratch_folder folder;
-    const auto log = std::make_shared<asked_log>();
+    const auto log = std::make_shared<requested_log>();
     const auto disk = actors::read_disk(log, checkpoint_at(folder.path(), 80), static_cast<std::uint64_t>(trailing));
     REQUIRE(disk);
-    CHECK(log->asked == log_index{static_cast<std::uint64_t>(first)});
+    CHECK(log->requested == log_index{static_cast<std::uint64_t>(first)});
     CHECK(disk->restored.snapshot.index == log_index{80});
-    CHECK(disk->restored.entries.front().index == log_index{std::max<std::uint64_t>(log->asked.value, 1)});
+    CHECK(disk->restored.entries.front().index == log_index{std::max<std::uint64_t>(log->requested.value, 1)});
   }
 }

@@ -2,7 +2,7 @@
 
 #include "protocol/http/acl/acl_render.hpp"
 #include "protocol/http/list_rows.hpp"
-#include "tests/unit/protocol/http/acl/acl_asked.hpp"
+#include "tests/unit/protocol/http/acl/acl_requested.hpp"
 
 using namespace belay;
 using namespace belay::http;
@@ -252,13 +252,13 @@ TEST_CASE("operations that are not permitted make a transaction 409") {
 
 TEST_CASE("answers about permissions repeat the questions, and have no headers of reads") {
   using needed = state::permission_needed;
-  const state::permissions_read asked{{{needed::of::key, acl::permission::write, "a/", true},
-                                       {needed::of::operators, acl::permission::read, "", false}}};
-  const auto r = render_read({asked}, {log_index{9}, state::permissions{{true, false}}}, {}, {});
+  const state::permissions_read requested{{{needed::of::key, acl::permission::write, "a/", true},
+                                           {needed::of::operators, acl::permission::read, "", false}}};
+  const auto r = render_read({requested}, {log_index{9}, state::permissions{{true, false}}}, {}, {});
   CHECK(r.status == 200);
   CHECK(r.body == R"([{"Resource":"key","Segment":"a/","Access":"write-prefix","Allow":true},)"
                   R"({"Resource":"operator","Access":"read","Allow":false}])");
   CHECK(header(r, "X-Consul-Index") == "(none)");
-  const auto no = render_read({asked}, {log_index{9}, state::refusal{"ACL not found"}}, {}, {});
+  const auto no = render_read({requested}, {log_index{9}, state::refusal{"ACL not found"}}, {}, {});
   CHECK(no.status == 403);
 }

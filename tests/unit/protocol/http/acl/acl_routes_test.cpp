@@ -2,7 +2,7 @@
 // recorded exchanges in acl/*.jsonl where they do not depend on stored rows.
 
 #include "protocol/http/acl/acl_render.hpp"
-#include "tests/unit/protocol/http/acl/acl_asked.hpp"
+#include "tests/unit/protocol/http/acl/acl_requested.hpp"
 
 using namespace belay;
 using namespace belay::http;
@@ -62,9 +62,9 @@ TEST_CASE("unsupported routes of ACLs are an unknown path") {
 }
 
 TEST_CASE("policies are read by id, by name, and all") {
-  CHECK(acl_asked<state::acl_policy_read>("/v1/acl/policy/" + some_id).which == state::acl_link{some_id, ""});
-  CHECK(acl_asked<state::acl_policy_read>("/v1/acl/policy/name/p1").which == state::acl_link{"", "p1"});
-  acl_asked<state::acl_policy_list>("/v1/acl/policies");
+  CHECK(acl_requested<state::acl_policy_read>("/v1/acl/policy/" + some_id).which == state::acl_link{some_id, ""});
+  CHECK(acl_requested<state::acl_policy_read>("/v1/acl/policy/name/p1").which == state::acl_link{"", "p1"});
+  acl_requested<state::acl_policy_list>("/v1/acl/policies");
   CHECK(received("GET", "/v1/acl/policy/") == "400 Bad request: Missing policy ID");
   CHECK(received("DELETE", "/v1/acl/policy/") == "400 Bad request: Missing policy ID");
   CHECK(received("GET", "/v1/acl/policy/name/") == "400 Bad request: Missing policy Name");
@@ -72,19 +72,19 @@ TEST_CASE("policies are read by id, by name, and all") {
 
 // Without the permission to read them, a client does not even learn the format of an ID.
 TEST_CASE("an invalid id is rejected after the permission, and never waited for") {
-  CHECK(acl_asked<state::acl_policy_read>("/v1/acl/policy/abc").which == state::acl_link{"abc", ""});
-  CHECK(acl_asked<state::acl_role_read>("/v1/acl/role/abc").which == state::acl_link{"abc", ""});
-  CHECK(acl_asked<state::acl_token_read>("/v1/acl/token/abc").accessor == "abc");
-  CHECK(acl_asked<state::acl_token_read>("/v1/acl/rules/translate/abc").accessor == "abc");
+  CHECK(acl_requested<state::acl_policy_read>("/v1/acl/policy/abc").which == state::acl_link{"abc", ""});
+  CHECK(acl_requested<state::acl_role_read>("/v1/acl/role/abc").which == state::acl_link{"abc", ""});
+  CHECK(acl_requested<state::acl_token_read>("/v1/acl/token/abc").accessor == "abc");
+  CHECK(acl_requested<state::acl_token_read>("/v1/acl/rules/translate/abc").accessor == "abc");
   CHECK(acl_written<state::acl_policy_delete>("DELETE", "/v1/acl/policy/x").id == "x");
   CHECK(acl_written<state::acl_role_delete>("DELETE", "/v1/acl/role/x").id == "x");
   CHECK(acl_written<state::acl_token_clone>("PUT", "/v1/acl/token/abc/clone", "{}").of == "abc");
-  CHECK(read_asked("GET", "/v1/acl/token/abc?index=7", {}, acl_settings()).min_index == 0);
-  CHECK(read_asked("GET", "/v1/acl/token/" + some_id + "?index=7", {}, acl_settings()).min_index == 7);
+  CHECK(read_requested("GET", "/v1/acl/token/abc?index=7", {}, acl_settings()).min_index == 0);
+  CHECK(read_requested("GET", "/v1/acl/token/" + some_id + "?index=7", {}, acl_settings()).min_index == 7);
 }
 
 TEST_CASE("reads of ACLs wait and have the consistency modes") {
-  const auto r = read_asked("GET", "/v1/acl/tokens?index=7&wait=3s&stale", {}, acl_settings());
+  const auto r = read_requested("GET", "/v1/acl/tokens?index=7&wait=3s&stale", {}, acl_settings());
   CHECK(r.min_index == 7);
   CHECK(r.wait == std::chrono::seconds(3));
   CHECK(r.mode == consistency::stale);
@@ -144,9 +144,9 @@ TEST_CASE("roles are made, changed, read and removed like policies") {
   CHECK(made.role.node_identities == std::vector<state::node_identity>{{"n", "dc1"}});
   CHECK_FALSE(acl_written<state::acl_role_set>("PUT", "/v1/acl/role/" + some_id, "{}").fresh);
   CHECK(acl_written<state::acl_role_delete>("DELETE", "/v1/acl/role/" + some_id).id == some_id);
-  CHECK(acl_asked<state::acl_role_read>("/v1/acl/role/" + some_id).which.id == some_id);
-  CHECK(acl_asked<state::acl_role_read>("/v1/acl/role/name/r").which.name == "r");
-  CHECK(acl_asked<state::acl_role_list>("/v1/acl/roles?policy=abc").policy == "abc");
+  CHECK(acl_requested<state::acl_role_read>("/v1/acl/role/" + some_id).which.id == some_id);
+  CHECK(acl_requested<state::acl_role_read>("/v1/acl/role/name/r").which.name == "r");
+  CHECK(acl_requested<state::acl_role_list>("/v1/acl/roles?policy=abc").policy == "abc");
   CHECK(received("PUT", "/v1/acl/role", quoted_body("{'ID':'" + some_id + "'}")) ==
         "400 Bad request: Role ID in URL and payload do not match");
   CHECK(received("PUT", "/v1/acl/role", "[]").starts_with("400 Bad request: Role decoding failed: "));
@@ -155,19 +155,19 @@ TEST_CASE("roles are made, changed, read and removed like policies") {
 }
 
 TEST_CASE("tokens are read one by one, as one's own, and in lists") {
-  CHECK(acl_asked<state::acl_token_read>("/v1/acl/token/" + some_id).accessor == some_id);
-  CHECK(acl_asked<state::acl_token_list>("/v1/acl/tokens?policy=a&role=").policy == "a");
-  CHECK(acl_asked<state::acl_token_list>("/v1/acl/tokens?role=b").role == "b");
+  CHECK(acl_requested<state::acl_token_read>("/v1/acl/token/" + some_id).accessor == some_id);
+  CHECK(acl_requested<state::acl_token_list>("/v1/acl/tokens?policy=a&role=").policy == "a");
+  CHECK(acl_requested<state::acl_token_list>("/v1/acl/tokens?role=b").role == "b");
   for (const auto* two : {"policy=a&role=b", "role=b&authmethod=c"})
     CHECK(received("GET", std::string("/v1/acl/tokens?") + two) ==
           "500 can only filter by one of policy, role, or methodName at a time");
-  acl_asked<state::acl_token_self>("/v1/acl/token/self?token=x");
+  acl_requested<state::acl_token_self>("/v1/acl/token/self?token=x");
   CHECK(received("GET", "/v1/acl/token/") == "400 Bad request: Missing token ID");
 }
 
 // Recorded from Consul 1.8.7: it checks neither a datacenter nor a namespace there.
 TEST_CASE("the token list from before Consul 1.4 waits and has the consistency modes, and ignores everything else") {
-  const auto r = read_asked("GET", "/v1/acl/list?index=7&wait=3s&stale&dc=far&ns=a", {}, acl_settings());
+  const auto r = read_requested("GET", "/v1/acl/list?index=7&wait=3s&stale&dc=far&ns=a", {}, acl_settings());
   CHECK(std::holds_alternative<state::acl_legacy_list>(r.query));
   CHECK(r.min_index == 7);
   CHECK(r.mode == consistency::stale);
@@ -320,15 +320,15 @@ TEST_CASE("rules are translated only for tokens that may read ACLs") {
 TEST_CASE("questions about permissions") {
   using needed = state::permission_needed;
   const auto path = "/v1/internal/acl/authorize";
-  const auto asked = acl_asked<state::permissions_read>(
+  const auto requested = acl_requested<state::permissions_read>(
       path, "POST",
       quoted_body(
           "[{'Resource':'key','Segment':'a/','Access':'WRITE'},{'Resource':'key','Segment':'a','Access':'list'},"
           "{'Resource':'operator','Access':'read'},{'Resource':'key','Segment':'b','Access':'write-prefix'}]"));
-  CHECK(asked.asked == std::vector<needed>{{needed::of::key, acl::permission::write, "a/", false},
-                                           {needed::of::key, acl::permission::list, "a", false},
-                                           {needed::of::operators, acl::permission::read, "", false},
-                                           {needed::of::key, acl::permission::write, "b", true}});
+  CHECK(requested.requested == std::vector<needed>{{needed::of::key, acl::permission::write, "a/", false},
+                                                   {needed::of::key, acl::permission::list, "a", false},
+                                                   {needed::of::operators, acl::permission::read, "", false},
+                                                   {needed::of::key, acl::permission::write, "b", true}});
   CHECK(ask("POST", path, "[{\"Resource\":\"acl\",\"Access\":\"read\"}]", {}, acl_settings()).needs ==
         access::by_state);
   const auto refused_for = [&](const std::string& body) { return received("POST", path, quoted_body(body)); };

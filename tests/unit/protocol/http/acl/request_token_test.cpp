@@ -2,7 +2,7 @@
 
 #include "protocol/http/routes.hpp"
 #include "protocol/http/tokens.hpp"
-#include "tests/unit/protocol/http/acl/acl_asked.hpp"
+#include "tests/unit/protocol/http/acl/acl_requested.hpp"
 
 #include <algorithm>
 
@@ -11,12 +11,12 @@ using namespace belay::http;
 
 namespace {
 
-parsed_request asked_with(std::string_view query, header_list headers, const route_settings& s) {
+parsed_request requested_with(std::string_view query, header_list headers, const route_settings& s) {
   return ask("GET", "/v1/kv/a" + std::string(query), {}, std::move(headers), s);
 }
 
 std::string secret_of(std::string_view query, header_list headers, const route_settings& s = acl_settings()) {
-  const auto p = asked_with(query, std::move(headers), s);
+  const auto p = requested_with(query, std::move(headers), s);
   REQUIRE(p.by);
   return p.by->secret;
 }
@@ -150,7 +150,7 @@ TEST_CASE("a request that is rejected at once has its token") {
 TEST_CASE("with ACLs off tokens are ignored") {
   auto s = usual_settings();
   s.default_token = "agent";
-  const auto p = asked_with("?token=q", {}, s);
+  const auto p = requested_with("?token=q", {}, s);
   CHECK_FALSE(p.by);
   CHECK_FALSE(std::get<read_request>(p.action).query.by);
   CHECK_FALSE(std::get<write_request>(ask("PUT", "/v1/kv/a?token=q", "1", {}, s).action).command.by);

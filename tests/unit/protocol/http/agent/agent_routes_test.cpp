@@ -1,4 +1,4 @@
-#include "tests/unit/protocol/http/asked.hpp"
+#include "tests/unit/protocol/http/requested.hpp"
 
 #include "protocol/http/agent/agent_render.hpp"
 
@@ -9,8 +9,8 @@ using namespace std::chrono_literals;
 namespace {
 
 template <class Request>
-Request agent_asked(std::string_view method, std::string_view target, std::string_view body = {},
-                    header_list headers = {}) {
+Request agent_requested(std::string_view method, std::string_view target, std::string_view body = {},
+                        header_list headers = {}) {
   auto p = ask(method, target, body, std::move(headers));
   INFO(method << " " << target << " " << body);
   if (const auto* r = std::get_if<response>(&p.action))
@@ -37,7 +37,8 @@ agent::health_of_service health_of(std::string status) {
 } // namespace
 
 TEST_CASE("a service as clients register it, in both spellings") {
-  const auto r = agent_asked<agent::register_service>("PUT", "/v1/agent/service/register?replace-existing-checks", R"(
+  const auto r =
+      agent_requested<agent::register_service>("PUT", "/v1/agent/service/register?replace-existing-checks", R"(
     {"ID":"w1","Name":"web","Tags":["a"],"Port":80,"Address":"10.7.7.7","Meta":{"k":"v"},"enable_tag_override":true,
      "Weights":{"Passing":5},"Token":"t",
      "Check":{"CheckID":"c","HTTP":"http://x/","Method":"PUT","Header":{"X":["1"]},"Interval":"10s","Timeout":2000000000,
@@ -66,56 +67,57 @@ TEST_CASE("a service as clients register it, in both spellings") {
 TEST_CASE("the token of a registration: that of the request, else that of its body") {
   const std::string service = "/v1/agent/service/register", check = "/v1/agent/check/register";
   const std::string body = R"({"Name":"web","Token":"in-body","Check":{"TTL":"1s","Token":"of-check"}})";
-  const auto in_body = agent_asked<agent::register_service>("PUT", service, body).definition;
+  const auto in_body = agent_requested<agent::register_service>("PUT", service, body).definition;
   CHECK(in_body.token == "in-body");
   CHECK(in_body.checks.at(0).token == "of-check");
-  CHECK(agent_asked<agent::register_service>("PUT", service, body, {{"X-Consul-Token", "t"}}).definition.token == "t");
-  CHECK(agent_asked<agent::register_service>("PUT", service + "?token=q", body).definition.token == "q");
+  CHECK(agent_requested<agent::register_service>("PUT", service, body, {{"X-Consul-Token", "t"}}).definition.token ==
+        "t");
+  CHECK(agent_requested<agent::register_service>("PUT", service + "?token=q", body).definition.token == "q");
   const std::string alone = R"({"Name":"c","TTL":"1s"})";
-  CHECK(agent_asked<agent::register_check>("PUT", check, alone).definition.token.empty());
-  CHECK(agent_asked<agent::register_check>("PUT", check, alone, {{"Authorization", "Bearer b"}}).definition.token ==
+  CHECK(agent_requested<agent::register_check>("PUT", check, alone).definition.token.empty());
+  CHECK(agent_requested<agent::register_check>("PUT", check, alone, {{"Authorization", "Bearer b"}}).definition.token ==
         "b");
-  CHECK(agent_asked<agent::node_maintenance>("PUT", "/v1/agent/maintenance?enable=true&token=m").token == "m");
+  CHECK(agent_requested<agent::node_maintenance>("PUT", "/v1/agent/maintenance?enable=true&token=m").token == "m");
   // It becomes a header of another request.
   refuses("PUT", service, R"({"Name":"web","Token":"a\r\nX-Consul-Token: b"})", 400, "Invalid Token");
 }
 
 TEST_CASE("an empty check of a service is none") {
-  CHECK(agent_asked<agent::register_service>("PUT", "/v1/agent/service/register", R"({"Name":"web","Check":{}})")
+  CHECK(agent_requested<agent::register_service>("PUT", "/v1/agent/service/register", R"({"Name":"web","Check":{}})")
             .definition.checks.empty());
-  CHECK(agent_asked<agent::register_service>("PUT", "/v1/agent/service/register", R"({"Name":"web","Check":null})")
+  CHECK(agent_requested<agent::register_service>("PUT", "/v1/agent/service/register", R"({"Name":"web","Check":null})")
             .definition.checks.empty());
-  CHECK_FALSE(agent_asked<agent::register_service>("PUT", "/v1/agent/service/register?replace-existing-checks=false",
-                                                   R"({"Name":"web"})")
+  CHECK_FALSE(agent_requested<agent::register_service>(
+                  "PUT", "/v1/agent/service/register?replace-existing-checks=false", R"({"Name":"web"})")
                   .replace_existing_checks);
 }
 
 TEST_CASE("checks: the ID is the name unless given, in one of two ways") {
-  CHECK(agent_asked<agent::register_check>("PUT", "/v1/agent/check/register", R"({"Name":"c","TTL":"1s"})")
+  CHECK(agent_requested<agent::register_check>("PUT", "/v1/agent/check/register", R"({"Name":"c","TTL":"1s"})")
             .definition.id == "c");
-  CHECK(
-      agent_asked<agent::register_check>("PUT", "/v1/agent/check/register", R"({"Name":"c","CheckID":"d","TTL":"1s"})")
-          .definition.id == "d");
-  CHECK(agent_asked<agent::register_check>("PUT", "/v1/agent/check/register",
-                                           R"({"Name":"c","ID":"e","CheckID":"d","TTL":"1s"})")
+  CHECK(agent_requested<agent::register_check>("PUT", "/v1/agent/check/register",
+                                               R"({"Name":"c","CheckID":"d","TTL":"1s"})")
+            .definition.id == "d");
+  CHECK(agent_requested<agent::register_check>("PUT", "/v1/agent/check/register",
+                                               R"({"Name":"c","ID":"e","CheckID":"d","TTL":"1s"})")
             .definition.id == "e");
 }
 
 TEST_CASE("updates of checks") {
-  const auto pass = agent_asked<agent::update_check>("PUT", "/v1/agent/check/pass/service:web?note=all+well");
+  const auto pass = agent_requested<agent::update_check>("PUT", "/v1/agent/check/pass/service:web?note=all+well");
   CHECK(pass.id == "service:web");
   CHECK(pass.status == "passing");
   CHECK(pass.output == "all well");
-  CHECK(agent_asked<agent::update_check>("PUT", "/v1/agent/check/warn/c").status == "warning");
-  CHECK(agent_asked<agent::update_check>("PUT", "/v1/agent/check/fail/c").status == "critical");
-  CHECK(agent_asked<agent::update_check>("PUT", "/v1/agent/check/update/c", R"({"Status":"warning","Output":"o"})")
+  CHECK(agent_requested<agent::update_check>("PUT", "/v1/agent/check/warn/c").status == "warning");
+  CHECK(agent_requested<agent::update_check>("PUT", "/v1/agent/check/fail/c").status == "critical");
+  CHECK(agent_requested<agent::update_check>("PUT", "/v1/agent/check/update/c", R"({"Status":"warning","Output":"o"})")
             .output == "o");
   refuses("PUT", "/v1/agent/check/update/c", R"({"Status":"Passing"})", 400, "Invalid check status: 'Passing'");
 }
 
 TEST_CASE("gRPC checks are taken") {
-  const auto r = agent_asked<agent::register_check>("PUT", "/v1/agent/check/register",
-                                                    R"({"Name":"c","GRPC":"x:1/s","GRPCUseTLS":true,"Interval":"1s"})");
+  const auto r = agent_requested<agent::register_check>(
+      "PUT", "/v1/agent/check/register", R"({"Name":"c","GRPC":"x:1/s","GRPCUseTLS":true,"Interval":"1s"})");
   CHECK(r.definition.grpc == "x:1/s");
   CHECK(r.definition.grpc_use_tls);
   CHECK(agent::kind_of(r.definition) == agent::check_kind::grpc);
@@ -123,8 +125,8 @@ TEST_CASE("gRPC checks are taken") {
 }
 
 TEST_CASE("aliases of other nodes are taken") {
-  const auto r = agent_asked<agent::register_check>("PUT", "/v1/agent/check/register",
-                                                    R"({"Name":"c","AliasNode":"other","AliasService":"web"})");
+  const auto r = agent_requested<agent::register_check>("PUT", "/v1/agent/check/register",
+                                                        R"({"Name":"c","AliasNode":"other","AliasService":"web"})");
   CHECK(r.definition.alias_node == "other");
   CHECK(r.definition.alias_service == "web");
 }
@@ -135,9 +137,9 @@ TEST_CASE("agent requests that are refused, in the reference's words") {
           "Request decode failed: json: unknown field \"Nme\"");
   for (const auto* ignored :
        {"ServiceID", "service_id", "ProxyHTTP", "ProxyGRPC"}) // clients send them, Consul ignores them
-    CHECK(agent_asked<agent::register_service>("PUT", "/v1/agent/service/register",
-                                               std::string(R"({"Name":"a","Check":{"TTL":"30s",")") + ignored +
-                                                   R"(":"a"}})")
+    CHECK(agent_requested<agent::register_service>("PUT", "/v1/agent/service/register",
+                                                   std::string(R"({"Name":"a","Check":{"TTL":"30s",")") + ignored +
+                                                       R"(":"a"}})")
               .definition.checks.size() == 1);
   refuses("PUT", "/v1/agent/service/register", R"({"Name":"web","Service":"web"})", 400,
           "Request decode failed: json: unknown field \"Service\"");
@@ -183,21 +185,22 @@ TEST_CASE("members of checks that must have the right type, though they are igno
                      std::string(R"({"Name":"a","Check":{"TTL":"30s",")") + member + R"(":{}}})")
               .status == 400);
   // Durations that are neither text nor number count as missing.
-  CHECK(agent_asked<agent::register_check>("PUT", "/v1/agent/check/register",
-                                           R"({"Name":"c","TTL":"30s","Interval":[],"Timeout":{}})")
+  CHECK(agent_requested<agent::register_check>("PUT", "/v1/agent/check/register",
+                                               R"({"Name":"c","TTL":"30s","Interval":[],"Timeout":{}})")
             .definition.ttl_ns == 30'000'000'000);
   CHECK(refusal_to("PUT", "/v1/agent/check/register", R"({"Name":"c","TTL":"30s","Interval":""})").status == 400);
 }
 
 TEST_CASE("how long a reader of services and events waits") {
-  CHECK(agent_asked<agent::list_events>("GET", "/v1/event/list").wait == 10min);
-  CHECK(agent_asked<agent::list_events>("GET", "/v1/event/list?wait=3s&index=18446744073709551615").wait == 3s);
-  CHECK(agent_asked<agent::list_events>("GET", "/v1/event/list?wait=30m").wait == 10min);
-  CHECK(agent_asked<agent::read_service>("GET", "/v1/agent/service/web?hash=ab&wait=2s").hash == "ab");
+  CHECK(agent_requested<agent::list_events>("GET", "/v1/event/list").wait == 10min);
+  CHECK(agent_requested<agent::list_events>("GET", "/v1/event/list?wait=3s&index=18446744073709551615").wait == 3s);
+  CHECK(agent_requested<agent::list_events>("GET", "/v1/event/list?wait=30m").wait == 10min);
+  CHECK(agent_requested<agent::read_service>("GET", "/v1/agent/service/web?hash=ab&wait=2s").hash == "ab");
 }
 
 TEST_CASE("an event carries its payload and its filters") {
-  const auto e = agent_asked<agent::fire_event>("PUT", "/v1/event/fire/deploy?node=n&service=s&tag=t", "payload").event;
+  const auto e =
+      agent_requested<agent::fire_event>("PUT", "/v1/event/fire/deploy?node=n&service=s&tag=t", "payload").event;
   CHECK(e.id == fresh_uuid);
   CHECK(e.name == "deploy");
   CHECK(e.payload == "payload");

@@ -1,7 +1,7 @@
 // Responses about claims, write guards and ended sessions (docs/reference/claims.md).
 
 #include "protocol/http/claims/claim_render.hpp"
-#include "tests/unit/protocol/http/asked.hpp"
+#include "tests/unit/protocol/http/requested.hpp"
 
 using namespace belay;
 using namespace belay::http;
@@ -49,7 +49,7 @@ state::claim_row row(state::claim_state s) {
   c->session = "s";
   c->state = s;
   c->value = make_payload("v");
-  c->asked = cluster_time{1000};
+  c->requested = cluster_time{1000};
   if (s == state::claim_state::held) {
     c->granted = cluster_time{1200};
     c->fence = 7;

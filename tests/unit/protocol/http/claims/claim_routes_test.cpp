@@ -1,6 +1,6 @@
 // Requests about claims, write guards and fencing tokens (docs/reference/claims.md).
 
-#include "tests/unit/protocol/http/asked.hpp"
+#include "tests/unit/protocol/http/requested.hpp"
 
 #include "protocol/http/claims/page_mark.hpp"
 
@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 namespace {
 
 /// The whole write request, for its wait.
-write_request write_asked(std::string_view method, std::string_view target, std::string_view body = {}) {
+write_request write_requested(std::string_view method, std::string_view target, std::string_view body = {}) {
   auto p = ask(method, target, body);
   INFO(method << " " << target);
   REQUIRE(std::holds_alternative<write_request>(p.action));
@@ -21,10 +21,10 @@ write_request write_asked(std::string_view method, std::string_view target, std:
 } // namespace
 
 TEST_CASE("PUT of a claim returns everything about it", "[claims]") {
-  const auto w = write_asked("PUT",
-                             "/v1/claim/a/b?session=s&kind=semaphore&permits=2&limit=5&priority=3&id=me&wait=30s"
-                             "&deadline=1500us&deadlock=refuse",
-                             "v");
+  const auto w = write_requested("PUT",
+                                 "/v1/claim/a/b?session=s&kind=semaphore&permits=2&limit=5&priority=3&id=me&wait=30s"
+                                 "&deadline=1500us&deadlock=refuse",
+                                 "v");
   CHECK(w.lock_wait == 30s);
   const auto& c = std::get<state::claim_ask>(w.command);
   CHECK(c.name == "a/b");
@@ -41,7 +41,7 @@ TEST_CASE("PUT of a claim returns everything about it", "[claims]") {
 }
 
 TEST_CASE("missing members of a claim are left to the resource, and it does not wait", "[claims]") {
-  const auto w = write_asked("PUT", "/v1/claim/n?session=s");
+  const auto w = write_requested("PUT", "/v1/claim/n?session=s");
   CHECK(w.lock_wait == 0s);
   const auto& c = std::get<state::claim_ask>(w.command);
   CHECK_FALSE(c.kind);
@@ -50,9 +50,9 @@ TEST_CASE("missing members of a claim are left to the resource, and it does not 
   CHECK(c.id.empty());
   CHECK(c.deadline_ms == 0);
   CHECK_FALSE(c.refuse_deadlock);
-  CHECK(write_asked("PUT", "/v1/claim/n?session=s&wait=0s").lock_wait == 0s);
-  CHECK(write_asked("PUT", "/v1/claim/n?session=s&wait=-3s").lock_wait == 0s);
-  CHECK(write_asked("PUT", "/v1/claim/n?session=s&wait=20h").lock_wait == 10min); // as blocking queries
+  CHECK(write_requested("PUT", "/v1/claim/n?session=s&wait=0s").lock_wait == 0s);
+  CHECK(write_requested("PUT", "/v1/claim/n?session=s&wait=-3s").lock_wait == 0s);
+  CHECK(write_requested("PUT", "/v1/claim/n?session=s&wait=20h").lock_wait == 10min); // as blocking queries
 }
 
 TEST_CASE("other verbs of claims", "[claims]") {
@@ -116,24 +116,25 @@ TEST_CASE("an error in a claim is a 400 that names the parameter", "[claims]") {
 }
 
 TEST_CASE("claims, guards and ends of sessions are read, blocking if wanted", "[claims]") {
-  const auto one = read_asked("GET", "/v1/claim/a/b?index=7&wait=1s");
+  const auto one = read_requested("GET", "/v1/claim/a/b?index=7&wait=1s");
   CHECK(std::get<state::claim_read>(one.query).of == state::resource_name{"a/b", state::claim_space::claims});
   CHECK(one.min_index == 7);
   CHECK(one.wait == 1s);
-  const auto of_key = read_asked("GET", "/v1/kv/a/b?claims&index=7");
+  const auto of_key = read_requested("GET", "/v1/kv/a/b?claims&index=7");
   CHECK(std::get<state::claim_read>(of_key.query).of == state::resource_name{"a/b", state::claim_space::keys});
   CHECK(of_key.min_index == 7);
-  CHECK(std::get<state::claims_list>(read_asked("GET", "/v1/claims").query) == state::claims_list{});
-  CHECK(std::get<state::claims_list>(read_asked("GET", "/v1/claims?prefix=a").query).under == "a");
-  CHECK(std::get<state::claims_list>(read_asked("GET", "/v1/claims?session=s").query).session == "s");
+  CHECK(std::get<state::claims_list>(read_requested("GET", "/v1/claims").query) == state::claims_list{});
+  CHECK(std::get<state::claims_list>(read_requested("GET", "/v1/claims?prefix=a").query).under == "a");
+  CHECK(std::get<state::claims_list>(read_requested("GET", "/v1/claims?session=s").query).session == "s");
   const std::string mark("cn\0id", 5);
   const auto page =
-      std::get<state::claims_list>(read_asked("GET", "/v1/claims?node=n1&after=" + page_mark(mark)).query);
+      std::get<state::claims_list>(read_requested("GET", "/v1/claims?node=n1&after=" + page_mark(mark)).query);
   CHECK(page.node == "n1");
   CHECK(page.after == mark);
-  CHECK(std::holds_alternative<state::claims_graph>(read_asked("GET", "/v1/claims/graph").query));
-  CHECK(std::holds_alternative<state::guards_list>(read_asked("GET", "/v1/guards").query));
-  CHECK(std::get<state::session_ended>(read_asked("GET", "/v1/session/ended/" + fresh_uuid).query).id == fresh_uuid);
+  CHECK(std::holds_alternative<state::claims_graph>(read_requested("GET", "/v1/claims/graph").query));
+  CHECK(std::holds_alternative<state::guards_list>(read_requested("GET", "/v1/guards").query));
+  CHECK(std::get<state::session_ended>(read_requested("GET", "/v1/session/ended/" + fresh_uuid).query).id ==
+        fresh_uuid);
 }
 
 TEST_CASE("guards are set by a claim or by the lock of a key, and removed with a fence or without", "[claims]") {
@@ -170,7 +171,7 @@ TEST_CASE("claims and guards carry the network of their client", "[claims][B14]"
 }
 
 TEST_CASE("an acquire that waits is a command of its own", "[claims]") {
-  const auto w = write_asked("PUT", "/v1/kv/k?acquire=s&queue=1500us&flags=9", "v");
+  const auto w = write_requested("PUT", "/v1/kv/k?acquire=s&queue=1500us&flags=9", "v");
   const auto& a = std::get<state::kv_acquire>(w.command);
   CHECK(w.lock_wait == 1500us);
   CHECK(a.wait_ms == 2);
@@ -211,7 +212,7 @@ TEST_CASE("check-fence is one of the operations of a transaction", "[claims]") {
   REQUIRE(t.body.ops.size() == 2);
   CHECK(std::get<state::fence_op>(t.body.ops[0]).fence == state::fence_ref{{"n", state::claim_space::claims}, 812});
   const auto only = std::get<state::txn_read>(
-      read_asked("PUT", "/v1/txn", R"([{"KV":{"Verb":"check-fence","Fence":812,"Lock":"l"}}])").query);
+      read_requested("PUT", "/v1/txn", R"([{"KV":{"Verb":"check-fence","Fence":812,"Lock":"l"}}])").query);
   CHECK(std::get<state::fence_op>(only.ops.ops[0]).fence.of == state::resource_name{"l", state::claim_space::keys});
   CHECK(refusal_to("PUT", "/v1/txn", R"([{"KV":{"Verb":"check-fence","Fence":8,"Lock":"l","Claim":"n"}}])").status ==
         400);

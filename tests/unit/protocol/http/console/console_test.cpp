@@ -1,7 +1,7 @@
 // The console's files: their responses, and the paths to them (docs/reference/console.md).
 
 #include "protocol/http/console/console.hpp"
-#include "tests/unit/protocol/http/asked.hpp"
+#include "tests/unit/protocol/http/requested.hpp"
 
 using namespace belay;
 using namespace belay::http;
@@ -16,10 +16,10 @@ console_files two_files() {
   return c;
 }
 
-struct asked_console {
+struct requested_console {
   console_files files = two_files();
   route_settings settings = usual_settings();
-  asked_console() { settings.console = &files; }
+  requested_console() { settings.console = &files; }
 
   response get(std::string_view target, header_list headers = {}, std::string_view method = "GET") const {
     return refusal_to(method, target, {}, std::move(headers), settings);
@@ -29,7 +29,7 @@ struct asked_console {
 } // namespace
 
 TEST_CASE("the page is revalidated each time, its parts are cached forever") {
-  const asked_console c;
+  const requested_console c;
   const auto page = c.get("/ui/");
   CHECK(page.status == 200);
   CHECK(page.content_type == "text/html; charset=utf-8");
@@ -46,7 +46,7 @@ TEST_CASE("the page is revalidated each time, its parts are cached forever") {
 }
 
 TEST_CASE("a client with the current page gets no second copy") {
-  const asked_console c;
+  const requested_console c;
   for (const auto* tag : {"\"abc\"", "W/\"abc\"", "\"old\", \"abc\"", "*"})
     CHECK(c.get("/ui/", {{"If-None-Match", tag}}).status == 304);
   CHECK(c.get("/ui/", {{"if-none-match", "\"abc\""}}).status == 304);
@@ -55,7 +55,7 @@ TEST_CASE("a client with the current page gets no second copy") {
 }
 
 TEST_CASE("a client that accepts gzip gets the compressed copy of the build") {
-  const asked_console c;
+  const requested_console c;
   const auto packed = c.get("/ui/", {{"Accept-Encoding", "br, gzip"}});
   CHECK(*packed.body_shared == "packed page");
   CHECK(header(packed, "Content-Encoding") == "gzip");
@@ -67,7 +67,7 @@ TEST_CASE("a client that accepts gzip gets the compressed copy of the build") {
 }
 
 TEST_CASE("a page without anything of other servers, and in no frame") {
-  const asked_console c;
+  const requested_console c;
   for (const auto* path : {"/ui/", "/ui/abc/main.js"}) {
     const auto r = c.get(path);
     const auto policy = header(r, "Content-Security-Policy");
@@ -81,7 +81,7 @@ TEST_CASE("a page without anything of other servers, and in no frame") {
 }
 
 TEST_CASE("the root and the path without its slash lead to the console") {
-  const asked_console c;
+  const requested_console c;
   for (const auto* path : {"/", "/ui"}) {
     const auto r = c.get(path);
     CHECK(r.status == 301);
@@ -90,7 +90,7 @@ TEST_CASE("the root and the path without its slash lead to the console") {
 }
 
 TEST_CASE("there is nothing else under the console's path, and other methods do nothing") {
-  const asked_console c;
+  const requested_console c;
   for (const auto* path : {"/ui/main.js", "/ui/abc/", "/ui/abc", "/ui/x", "/uix", "/other"}) {
     const auto r = c.get(path);
     INFO(path);
@@ -116,14 +116,14 @@ TEST_CASE("without the console its paths are unknown ones") {
 
 // Nor must a page of another origin reach the console by pointing its name to this server.
 TEST_CASE("a name by which the server may not be called gets no console") {
-  asked_console c;
+  requested_console c;
   c.settings.allowed_hosts.emplace();
   CHECK(c.get("/ui/", {{"Host", "evil.example"}}).status == 403);
   CHECK(c.get("/ui/", {{"Host", "localhost"}}).status == 200);
 }
 
 TEST_CASE("the console may be somewhere else") {
-  asked_console c;
+  requested_console c;
   c.settings.console_path = "/console/of/locks/";
   CHECK(*c.get("/console/of/locks/").body_shared == "<p>page");
   CHECK(c.get("/console/of/locks/abc/main.js").status == 200);

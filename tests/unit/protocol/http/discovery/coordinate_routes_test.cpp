@@ -1,7 +1,7 @@
 // Requests to /v1/coordinate, and `?near` (docs/contract/17), with texts of a Consul 1.8.7.
 
 #include "protocol/http/discovery/coordinate_json.hpp"
-#include "tests/unit/protocol/http/asked.hpp"
+#include "tests/unit/protocol/http/requested.hpp"
 
 using namespace belay;
 using namespace belay::http;
@@ -20,14 +20,14 @@ coordinates::row_ptr some_row() {
 } // namespace
 
 TEST_CASE("reads of coordinates") {
-  CHECK(std::holds_alternative<state::coordinate_nodes>(read_asked("GET", "/v1/coordinate/nodes").query));
-  const auto r = read_asked("GET", "/v1/coordinate/node/a%2Fb?segment=x&stale&index=3");
+  CHECK(std::holds_alternative<state::coordinate_nodes>(read_requested("GET", "/v1/coordinate/nodes").query));
+  const auto r = read_requested("GET", "/v1/coordinate/node/a%2Fb?segment=x&stale&index=3");
   const auto& q = std::get<state::coordinate_node>(r.query);
   CHECK(q.node == "a/b");
   CHECK(q.segment == "x");
   CHECK(r.mode == consistency::stale);
   CHECK(r.min_index == 3);
-  CHECK(std::get<state::coordinate_nodes>(read_asked("GET", "/v1/coordinate/nodes?segment=").query).segment == "");
+  CHECK(std::get<state::coordinate_nodes>(read_requested("GET", "/v1/coordinate/nodes?segment=").query).segment == "");
   CHECK(refusal_to("GET", "/v1/coordinate/nodes?index=x").body == "Invalid index");
   const auto elsewhere = refusal_to("GET", "/v1/coordinate/nodes?dc=other");
   CHECK(elsewhere.status == 500);
@@ -105,11 +105,11 @@ TEST_CASE("with disable_coordinates all of it is 401, except wrong methods") {
 TEST_CASE("?near reaches the reads that sort") {
   for (const std::string path : {"/v1/catalog/nodes", "/v1/catalog/service/web", "/v1/health/service/web",
                                  "/v1/health/checks/web", "/v1/health/state/any", "/v1/health/connect/web"}) {
-    CHECK(read_asked("GET", path).query.near.empty());
-    CHECK(read_asked("GET", path + "?near=x").query.near == "x");
-    CHECK(read_asked("GET", path + "?near=_agent").query.near == "n1");
+    CHECK(read_requested("GET", path).query.near.empty());
+    CHECK(read_requested("GET", path + "?near=x").query.near == "x");
+    CHECK(read_requested("GET", path + "?near=_agent").query.near == "n1");
   }
-  CHECK(read_asked("GET", "/v1/health/node/n?near=x").query.near.empty());
+  CHECK(read_requested("GET", "/v1/health/node/n?near=x").query.near.empty());
   const client_agent on_host{"host-7", "", ""};
   raw_request r{"GET", "/v1/catalog/nodes?near=_agent", {}, {}, "127.0.0.1", 1, &on_host};
   const auto p = parse(r, usual_settings(), [] { return fresh_uuid; });

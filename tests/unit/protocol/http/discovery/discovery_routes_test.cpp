@@ -1,6 +1,6 @@
 // Requests to catalog and health (docs/contract/07 and 08).
 
-#include "tests/unit/protocol/http/asked.hpp"
+#include "tests/unit/protocol/http/requested.hpp"
 
 using namespace belay;
 using namespace belay::http;
@@ -118,9 +118,9 @@ TEST_CASE("a wrong filter takes precedence over a wrong passing, and gateways ha
   for (const auto* path : {"/v1/health/service/web", "/v1/health/connect/web", "/v1/health/ingress/web"}) {
     CHECK(refusal_to("GET", std::string(path) + "?passing=maybe").status == 400);
     CHECK(refusal_to("GET", std::string(path) + "?passing=maybe&filter=((").status == 500);
-    CHECK(std::get<state::health_service>(read_asked("GET", std::string(path) + "?passing").query).passing_only);
+    CHECK(std::get<state::health_service>(read_requested("GET", std::string(path) + "?passing").query).passing_only);
     CHECK_FALSE(
-        std::get<state::health_service>(read_asked("GET", std::string(path) + "?passing=0").query).passing_only);
+        std::get<state::health_service>(read_requested("GET", std::string(path) + "?passing=0").query).passing_only);
   }
   CHECK(std::holds_alternative<read_request>(ask("GET", "/v1/catalog/gateway-services/g?filter=((").action));
   CHECK(refusal_to("GET", "/v1/catalog/connect/g?filter=((").status == 500);
@@ -128,36 +128,36 @@ TEST_CASE("a wrong filter takes precedence over a wrong passing, and gateways ha
 
 TEST_CASE("reads of catalog and health carry their selections") {
   const auto nodes = std::get<state::catalog_nodes>(
-      read_asked("GET", "/v1/catalog/nodes?node-meta=a:b:c&node-meta=d&node-meta=e:1").query);
+      read_requested("GET", "/v1/catalog/nodes?node-meta=a:b:c&node-meta=d&node-meta=e:1").query);
   CHECK(nodes.node_meta == state::string_map{{"a", "b:c"}, {"d", ""}, {"e", "1"}});
   const auto service =
-      std::get<state::catalog_service>(read_asked("GET", "/v1/catalog/service/web?tag=a&tag=b&filter=").query);
+      std::get<state::catalog_service>(read_requested("GET", "/v1/catalog/service/web?tag=a&tag=b&filter=").query);
   CHECK(service.service == "web");
   CHECK(service.tags == std::vector<std::string>{"a", "b"});
-  CHECK(std::holds_alternative<state::catalog_services>(read_asked("GET", "/v1/catalog/services?filter=x").query));
-  CHECK(std::get<state::catalog_node>(read_asked("GET", "/v1/catalog/node/x").query).node == "x");
-  CHECK_FALSE(std::get<state::catalog_node>(read_asked("GET", "/v1/catalog/node/x").query).as_list);
-  const auto listed = read_asked("GET", "/v1/catalog/node-services/x");
+  CHECK(std::holds_alternative<state::catalog_services>(read_requested("GET", "/v1/catalog/services?filter=x").query));
+  CHECK(std::get<state::catalog_node>(read_requested("GET", "/v1/catalog/node/x").query).node == "x");
+  CHECK_FALSE(std::get<state::catalog_node>(read_requested("GET", "/v1/catalog/node/x").query).as_list);
+  const auto listed = read_requested("GET", "/v1/catalog/node-services/x");
   CHECK(std::get<state::catalog_node>(listed.query).node == "x");
   CHECK(std::get<state::catalog_node>(listed.query).as_list);
   for (const auto* path : {"/v1/catalog/connect/web", "/v1/catalog/gateway-services/web"})
-    CHECK(std::get<state::catalog_service>(read_asked("GET", path).query).of_mesh);
+    CHECK(std::get<state::catalog_service>(read_requested("GET", path).query).of_mesh);
   for (const std::string kind : {"connect", "ingress"}) {
-    const auto q = std::get<state::health_service>(read_asked("GET", "/v1/health/" + kind + "/web?passing").query);
+    const auto q = std::get<state::health_service>(read_requested("GET", "/v1/health/" + kind + "/web?passing").query);
     CHECK(q.service == "web");
     CHECK(q.of_mesh);
     CHECK(q.passing_only);
   }
-  CHECK(std::get<state::health_node>(read_asked("GET", "/v1/health/node/x").query).node == "x");
-  CHECK(std::get<state::health_checks>(read_asked("GET", "/v1/health/checks/web").query).service == "web");
-  CHECK(std::get<state::health_state>(read_asked("GET", "/v1/health/state/any").query).state == "any");
+  CHECK(std::get<state::health_node>(read_requested("GET", "/v1/health/node/x").query).node == "x");
+  CHECK(std::get<state::health_checks>(read_requested("GET", "/v1/health/checks/web").query).service == "web");
+  CHECK(std::get<state::health_state>(read_requested("GET", "/v1/health/state/any").query).state == "any");
   struct row {
     const char* query;
     bool passing;
   };
   for (const auto& t : {row{"", false}, row{"?passing", true}, row{"?passing=", true}, row{"?passing=1", true},
                         row{"?passing=0", false}, row{"?passing=False", false}, row{"?passing=TRUE", true}})
-    CHECK(std::get<state::health_service>(read_asked("GET", std::string("/v1/health/service/web") + t.query).query)
+    CHECK(std::get<state::health_service>(read_requested("GET", std::string("/v1/health/service/web") + t.query).query)
               .passing_only == t.passing);
 }
 

@@ -1,11 +1,11 @@
 // Requests for changes of keys, and for earlier states of keys (docs/reference/changes.md).
 
-#include "tests/unit/protocol/http/asked.hpp"
+#include "tests/unit/protocol/http/requested.hpp"
 
 using namespace belay;
 using namespace belay::http;
 using namespace std::chrono_literals;
-using kind_asked = state::kv_changes::what;
+using kind_requested = state::kv_changes::what;
 using places = state::change_place;
 
 namespace {
@@ -34,7 +34,7 @@ TEST_CASE("a long poll of changes has keys, kinds and a cursor", "[changes]") {
   const auto& q = polled(p);
   CHECK(q.prefixes == std::vector<std::string>{"a/", "b/", "c"});
   CHECK(q.after == places{log_index{4711}, 3});
-  CHECK(q.asked == kind_asked::changes);
+  CHECK(q.requested == kind_requested::changes);
   CHECK(q.wants(state::change_kind::set));
   CHECK_FALSE(q.wants(state::change_kind::removed));
   CHECK(q.wants(state::change_kind::expired));
@@ -49,28 +49,28 @@ TEST_CASE("a plain index means all of its changes; none means the present", "[ch
   CHECK(polled(ask("GET", "/v1/kv/?recurse&changes&index=7")).prefixes == std::vector<std::string>{""});
   CHECK(polled(ask("GET", "/v1/kv/?recurse&changes&prefix=a")).prefixes == std::vector<std::string>{"a"});
   const auto none = ask("GET", "/v1/kv/a?recurse&changes");
-  CHECK(polled(none).asked == kind_asked::place);
+  CHECK(polled(none).requested == kind_requested::place);
   CHECK(std::get<read_request>(none.action).min_index == 0);
   const auto state = ask("GET", "/v1/kv/a?recurse&changes&snapshot&index=9&stale");
-  CHECK(polled(state).asked == kind_asked::snapshot);
+  CHECK(polled(state).requested == kind_requested::snapshot);
   CHECK(polled(state).after == places{log_index{9}});
   CHECK(std::get<read_request>(state.action).mode == consistency::stale);
 }
 
 TEST_CASE("a stream continues after the last id that its client has received", "[changes]") {
-  CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes")).asked == kind_asked::place);
+  CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes")).requested == kind_requested::place);
   CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes&index=5")).after == places{log_index{5}});
-  CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes&snapshot")).asked == kind_asked::snapshot);
+  CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes&snapshot")).requested == kind_requested::snapshot);
   const auto again = ask_stream("/v1/kv/a?recurse&changes&snapshot&index=5", "4711.3");
-  CHECK(streamed(again).asked == kind_asked::changes);
+  CHECK(streamed(again).requested == kind_requested::changes);
   CHECK(streamed(again).after == places{log_index{4711}, 3});
   // Cut inside a snapshot: the client has no consistent state.
-  CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes&index=5", "0")).asked == kind_asked::snapshot);
+  CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes&index=5", "0")).requested == kind_requested::snapshot);
   // An id that this server did not send: its client has followed something else, and must not get
   // the answer that it missed nothing.
   for (const auto* id : {"x", "5.3@", "5.3@0000000000000000", "5.3@9f3c2a1b00000007x"}) {
     const auto strange = ask_stream("/v1/kv/a?recurse&changes&index=5", id);
-    CHECK(streamed(strange).asked == kind_asked::changes);
+    CHECK(streamed(strange).requested == kind_requested::changes);
     CHECK(streamed(strange).history == state::history_id::unreadable());
   }
 }

@@ -1,16 +1,16 @@
 // Requests for keys (docs/contract/03).
 
-#include "tests/unit/protocol/http/asked.hpp"
+#include "tests/unit/protocol/http/requested.hpp"
 
 using namespace belay;
 using namespace belay::http;
 using state::kv_verb;
 
 TEST_CASE("GET: keys beats recurse beats a single key; raw only with a single key") {
-  CHECK(std::get<state::kv_get>(read_asked("GET", "/v1/kv/a/b").query).key == "a/b");
-  CHECK(std::get<state::kv_list>(read_asked("GET", "/v1/kv/a?recurse=false&raw").query).prefix == "a");
-  CHECK(std::get<state::kv_keys>(read_asked("GET", "/v1/kv/a?recurse&keys=0").query).prefix == "a");
-  CHECK(std::get<state::kv_list>(read_asked("GET", "/v1/kv/?recurse").query).prefix.empty());
+  CHECK(std::get<state::kv_get>(read_requested("GET", "/v1/kv/a/b").query).key == "a/b");
+  CHECK(std::get<state::kv_list>(read_requested("GET", "/v1/kv/a?recurse=false&raw").query).prefix == "a");
+  CHECK(std::get<state::kv_keys>(read_requested("GET", "/v1/kv/a?recurse&keys=0").query).prefix == "a");
+  CHECK(std::get<state::kv_list>(read_requested("GET", "/v1/kv/?recurse").query).prefix.empty());
   CHECK(ask("GET", "/v1/kv/a?raw=no").options.raw);
   CHECK_FALSE(ask("GET", "/v1/kv/a?raw&recurse").options.raw);
   CHECK_FALSE(ask("GET", "/v1/kv/a?raw&keys").options.raw);
@@ -18,7 +18,7 @@ TEST_CASE("GET: keys beats recurse beats a single key; raw only with a single ke
 
 TEST_CASE("the separator has two spellings, and the first of a kind counts") {
   const auto separator = [](const char* target) {
-    return std::get<state::kv_keys>(read_asked("GET", target).query).separator;
+    return std::get<state::kv_keys>(read_requested("GET", target).query).separator;
   };
   CHECK(separator("/v1/kv/a?keys") == "");
   CHECK(separator("/v1/kv/a?keys&separator=/") == "/");
@@ -37,7 +37,7 @@ TEST_CASE("keys are decoded from the path") {
         row{"/v1/kv/no%231", "no#1"}, row{"/v1/kv/100%25", "100%"},
         row{"/v1/kv/a:b;c,d=e@f!g$h'(i)*~", "a:b;c,d=e@f!g$h'(i)*~"}, row{"/v1/kv/a/", "a/"},
         row{"/v1/kv/%C5%BC", "\xC5\xBC"}, row{"/v1/kv/a.b/..c", "a.b/..c"}, row{"/v1/kv/%22q%22%5C", "\"q\"\\"}})
-    CHECK(std::get<state::kv_get>(read_asked("GET", t.target).query).key == t.key);
+    CHECK(std::get<state::kv_get>(read_requested("GET", t.target).query).key == t.key);
 }
 
 TEST_CASE("an acquire may name its wait for the end of a lock delay") {
@@ -49,10 +49,10 @@ TEST_CASE("an acquire may name its wait for the end of a lock delay") {
   CHECK(wait_of("/v1/kv/k?acquire=S&queue=9h") == usual_settings().max_query_time);
   // Go's client sends `wait` with every request if it is set; Consul ignores it on writes.
   for (const auto* write : {"acquire=S", "release=S", "cas=0", "flags=1"}) {
-    const auto asked = std::string("/v1/kv/k?wait=10s&") + write;
-    CAPTURE(asked);
-    CHECK(wait_of(asked).count() == 0);
-    CHECK(std::holds_alternative<state::kv_write>(std::get<write_request>(ask("PUT", asked).action).command));
+    const auto requested = std::string("/v1/kv/k?wait=10s&") + write;
+    CAPTURE(requested);
+    CHECK(wait_of(requested).count() == 0);
+    CHECK(std::holds_alternative<state::kv_write>(std::get<write_request>(ask("PUT", requested).action).command));
   }
 }
 

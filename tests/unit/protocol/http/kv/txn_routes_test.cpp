@@ -1,6 +1,6 @@
 // Transactions as requests (docs/contract/05).
 
-#include "tests/unit/protocol/http/asked.hpp"
+#include "tests/unit/protocol/http/requested.hpp"
 
 using namespace belay;
 using namespace belay::http;
@@ -35,7 +35,8 @@ TEST_CASE("verbs of keys, and whether they write") {
         row{"delete-cas", kv_verb::remove_cas, true}}) {
     INFO(t.name);
     const auto body = kv_op_text(t.name);
-    const auto txn = t.writes ? txn_of(body) : std::get<state::txn_read>(read_asked("PUT", "/v1/txn", body).query).ops;
+    const auto txn =
+        t.writes ? txn_of(body) : std::get<state::txn_read>(read_requested("PUT", "/v1/txn", body).query).ops;
     REQUIRE(txn.ops.size() == 1);
     CHECK(std::get<state::kv_op>(txn.ops[0]).verb == t.verb);
   }
@@ -84,7 +85,7 @@ TEST_CASE("operations on nodes, services and checks") {
 }
 
 TEST_CASE("a transaction that only reads is a read in the requested mode and never waits") {
-  const auto r = read_asked("PUT", "/v1/txn?stale&index=5&wait=1s", kv_op_text("get"));
+  const auto r = read_requested("PUT", "/v1/txn?stale&index=5&wait=1s", kv_op_text("get"));
   CHECK(r.mode == consistency::stale);
   CHECK(r.min_index == 0);
   CHECK(refusal_to("PUT", "/v1/txn?stale&consistent", kv_op_text("get")).status == 400);
@@ -93,7 +94,7 @@ TEST_CASE("a transaction that only reads is a read in the requested mode and nev
       std::holds_alternative<write_request>(ask("PUT", "/v1/txn?stale&consistent&index=x", kv_op_text("set")).action));
   CHECK(refusal_to("PUT", "/v1/txn?dc=x", kv_op_text("set")).body == "No path to datacenter");
   for (const auto empty : {"[]", "[{}]", "null"})
-    CHECK(std::get<state::txn_read>(read_asked("PUT", "/v1/txn?ns=x", empty).query).ops.ops.empty());
+    CHECK(std::get<state::txn_read>(read_requested("PUT", "/v1/txn?ns=x", empty).query).ops.ops.empty());
 }
 
 // Clients without base64 send the value as a list of bytes, which Go's decoder accepts.

@@ -2,7 +2,7 @@
 // texts were recorded from Consul 1.8.7 with three servers.
 
 #include "protocol/http/operators/keyring_report.hpp"
-#include "tests/unit/protocol/http/asked.hpp"
+#include "tests/unit/protocol/http/requested.hpp"
 
 using namespace belay;
 using namespace belay::http;
@@ -14,7 +14,7 @@ constexpr auto keyring_path = "/v1/operator/keyring";
 const std::string one = "EVw0KitCchISt1h9L06mUNtDbKucvILRi4lPEAGl5Zs=";
 const std::string two = "rnLX6VWbVvLE7DqKDhpQFi2CjAXyhwAE7zG+DdxIuLg=";
 
-local_request asked(std::string_view method, std::string_view query, std::string_view body = {}) {
+local_request requested(std::string_view method, std::string_view query, std::string_view body = {}) {
   auto p = ask(method, std::string(keyring_path) + std::string(query), body);
   REQUIRE(std::holds_alternative<local_request>(p.action));
   auto r = std::get<local_request>(p.action);
@@ -42,29 +42,29 @@ forward::keyring_of_member silent(std::string name, std::string why) {
 
 TEST_CASE("keyring: the method is the operation, the body has the key", "[keyring]") {
   const auto body = R"({"Key":")" + one + "\"}";
-  CHECK(asked("GET", "").keys.verb == keyring_verb::list);
+  CHECK(requested("GET", "").keys.verb == keyring_verb::list);
   for (const auto& [method, verb] :
        {std::pair{"POST", keyring_verb::install}, {"PUT", keyring_verb::use}, {"DELETE", keyring_verb::remove}}) {
-    const auto r = asked(method, "", body);
+    const auto r = requested(method, "", body);
     CHECK(r.keys.verb == verb);
     CHECK(r.keys.key == one);
   }
-  CHECK(asked("POST", "", R"({"key":")" + one + R"(","Token":"t","RelayFactor":3,"LocalOnly":false} and more)")
+  CHECK(requested("POST", "", R"({"key":")" + one + R"(","Token":"t","RelayFactor":3,"LocalOnly":false} and more)")
             .keys.key == one);
   // Wrong length: members reject it, as they do for `{}` and `null`.
   for (const auto* wrong : {R"({"Key":"YWJjZA=="})", "{}", "null"})
-    CHECK(asked("POST", "", wrong).keys.key.empty());
+    CHECK(requested("POST", "", wrong).keys.key.empty());
   // Line breaks are skipped.
-  CHECK(asked("POST", "", R"({"Key":")" + one.substr(0, 20) + "\\n" + one.substr(20) + "\"}").keys.key == one);
-  CHECK(asked("GET", "?dc=elsewhere").keys.verb == keyring_verb::list);
+  CHECK(requested("POST", "", R"({"Key":")" + one.substr(0, 20) + "\\n" + one.substr(20) + "\"}").keys.key == one);
+  CHECK(requested("GET", "?dc=elsewhere").keys.verb == keyring_verb::list);
 }
 
 TEST_CASE("keyring: parameters as Consul judges them", "[keyring]") {
-  CHECK(asked("GET", "?local-only=true").local_only);
-  CHECK_FALSE(asked("GET", "?local-only=0").local_only);
-  CHECK_FALSE(asked("POST", "?local-only=false", "{}").local_only);
+  CHECK(requested("GET", "?local-only=true").local_only);
+  CHECK_FALSE(requested("GET", "?local-only=0").local_only);
+  CHECK_FALSE(requested("POST", "?local-only=false", "{}").local_only);
   for (const auto* good : {"?relay-factor=0", "?relay-factor=5", "?relay-factor=%2B3", "?relay-factor="})
-    CHECK(asked("GET", good).keys.verb == keyring_verb::list);
+    CHECK(requested("GET", good).keys.verb == keyring_verb::list);
   struct row {
     const char* method;
     const char* query;

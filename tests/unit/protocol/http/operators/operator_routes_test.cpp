@@ -1,6 +1,6 @@
 // Operators' requests about the servers (docs/contract/12).
 
-#include "tests/unit/protocol/http/asked.hpp"
+#include "tests/unit/protocol/http/requested.hpp"
 
 using namespace belay;
 using namespace belay::http;
@@ -9,7 +9,7 @@ namespace {
 
 constexpr auto configuration = "/v1/operator/autopilot/configuration";
 
-std::string peer_asked(std::string_view target) {
+std::string peer_requested(std::string_view target) {
   auto p = ask("DELETE", target);
   REQUIRE(std::holds_alternative<local_request>(p.action));
   const auto& r = std::get<local_request>(p.action);
@@ -20,8 +20,8 @@ std::string peer_asked(std::string_view target) {
 } // namespace
 
 TEST_CASE("a server is removed by its id or by its address") {
-  CHECK(peer_asked("/v1/operator/raft/peer?id=abc") == "id abc");
-  CHECK(peer_asked("/v1/operator/raft/peer?address=127.0.0.1:8300") == "address 127.0.0.1:8300");
+  CHECK(peer_requested("/v1/operator/raft/peer?id=abc") == "id abc");
+  CHECK(peer_requested("/v1/operator/raft/peer?address=127.0.0.1:8300") == "address 127.0.0.1:8300");
   const auto none = refusal_to("DELETE", "/v1/operator/raft/peer");
   CHECK(none.status == 400);
   CHECK(none.body ==
@@ -110,10 +110,10 @@ TEST_CASE("of the modes of reads a snapshot accepts only stale") {
 }
 
 TEST_CASE("autopilot's settings are shown without meta headers") {
-  const auto asked = read_asked("GET", std::string(configuration) + "?stale");
-  CHECK(asked.mode == consistency::stale);
-  CHECK(asked.min_index == 0);
-  const auto r = render_read(asked, {log_index{1}, std::make_shared<const state::autopilot_settings>()}, {}, {});
+  const auto requested = read_requested("GET", std::string(configuration) + "?stale");
+  CHECK(requested.mode == consistency::stale);
+  CHECK(requested.min_index == 0);
+  const auto r = render_read(requested, {log_index{1}, std::make_shared<const state::autopilot_settings>()}, {}, {});
   CHECK(r.body == R"({"CleanupDeadServers":true,"LastContactThreshold":"200ms","MaxTrailingLogs":250,"MinQuorum":0,)"
                   R"("ServerStabilizationTime":"10s","RedundancyZoneTag":"","DisableUpgradeMigration":false,)"
                   R"("UpgradeVersionTag":"","CreateIndex":1,"ModifyIndex":1})");

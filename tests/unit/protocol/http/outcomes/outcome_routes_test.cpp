@@ -1,6 +1,6 @@
 // docs/reference/exactly-once.md: which requests accept a key, what they become, and how outcomes are shown.
 
-#include "tests/unit/protocol/http/asked.hpp"
+#include "tests/unit/protocol/http/requested.hpp"
 
 using namespace belay;
 using namespace belay::http;
@@ -142,7 +142,7 @@ TEST_CASE("counters: parameters") {
 }
 
 TEST_CASE("outcomes are requested with a consistent read") {
-  const auto read = read_asked("GET", "/v1/outcome/k-1?stale");
+  const auto read = read_requested("GET", "/v1/outcome/k-1?stale");
   CHECK(read.mode == consistency::consistent);
   CHECK(std::get<state::outcome_read>(read.query).key == "k-1");
   CHECK(written<state::outcome_seal>("DELETE", "/v1/outcome/k-1").key == "k-1");

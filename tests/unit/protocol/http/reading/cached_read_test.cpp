@@ -1,6 +1,6 @@
 // Which requests accept `?cached`, the keys of their cached responses, and how a server reads them.
 
-#include "tests/unit/protocol/http/asked.hpp"
+#include "tests/unit/protocol/http/requested.hpp"
 
 using namespace belay;
 using namespace belay::http;
@@ -69,13 +69,13 @@ TEST_CASE("cached: a server answers from its tables, also without a leader, and 
   CHECK(header(answer, "Age") == "(none)");
 
   // A mode named by the client stays, and is shown.
-  const auto stale = read_asked("GET", "/v1/catalog/service/web?cached&stale");
+  const auto stale = read_requested("GET", "/v1/catalog/service/web?cached&stale");
   CHECK(stale.mode == consistency::stale);
   CHECK_FALSE(stale.cached);
   CHECK(header(render_read(stale, none, {}, {}), "X-Consul-Effective-Consistency") == "stale");
   CHECK(header(render_read(stale, none, {}, {}), "X-Cache") == "(none)");
   // Elsewhere it is the default mode.
-  CHECK(read_asked("GET", "/v1/catalog/nodes?cached").mode == consistency::normal);
+  CHECK(read_requested("GET", "/v1/catalog/nodes?cached").mode == consistency::normal);
   // The agent that forwards a request has a cache of its own.
   const client_agent agent{"a", fresh_uuid, "10.0.0.9", false};
   const raw_request r{"GET", "/v1/health/service/web?cached", {}, {}, "10.0.0.9", request_time_ns, &agent};

@@ -1,6 +1,6 @@
 // Requests about sessions (docs/contract/04, section 2).
 
-#include "tests/unit/protocol/http/asked.hpp"
+#include "tests/unit/protocol/http/requested.hpp"
 
 using namespace belay;
 using namespace belay::http;
@@ -133,9 +133,9 @@ TEST_CASE("a session is named in the path") {
   const std::string id = "5F1a1a6e-0c8e-4d8f-9a55-2f6d3f1f1a01";
   CHECK(written<state::session_destroy>("PUT", "/v1/session/destroy/" + id).ids == std::vector<std::string>{id});
   CHECK(std::get<session_renew>(ask("PUT", "/v1/session/renew/" + id, "ignored").action).id == id);
-  CHECK(std::get<state::session_info>(read_asked("GET", "/v1/session/info/" + id).query).id == id);
-  CHECK(std::get<state::session_node>(read_asked("GET", "/v1/session/node/N2?index=4").query).node == "N2");
-  CHECK(std::holds_alternative<state::session_list>(read_asked("GET", "/v1/session/list").query));
+  CHECK(std::get<state::session_info>(read_requested("GET", "/v1/session/info/" + id).query).id == id);
+  CHECK(std::get<state::session_node>(read_requested("GET", "/v1/session/node/N2?index=4").query).node == "N2");
+  CHECK(std::holds_alternative<state::session_list>(read_requested("GET", "/v1/session/list").query));
   for (const auto path : {"/v1/session/destroy/", "/v1/session/renew/"}) {
     CHECK(refusal_to("PUT", path).body == "Missing session");
     CHECK(refusal_to("PUT", path).status == 400);

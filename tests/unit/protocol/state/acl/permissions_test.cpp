@@ -773,7 +773,7 @@ TEST_CASE("the permissions of a token are sent to the server that decides elsewh
     service "s" { policy = "read" } session "n" { policy = "write" } keyring = "read" operator = "write" acl = "read")");
   using of = permission_needed::of;
   using acl::permission;
-  const permissions_read asked{{
+  const permissions_read requested{{
       {of::agent, permission::read, "a"},
       {of::agent, permission::write, "a"},
       {of::event, permission::write, "e"},
@@ -792,12 +792,12 @@ TEST_CASE("the permissions of a token are sent to the server that decides elsewh
       {of::key, permission::list, "k/x"},
       {of::key, permission::deny, "k"},
   }};
-  const auto received = d.read<permissions>(secret, asked);
+  const auto received = d.read<permissions>(secret, requested);
   CHECK(received.allowed == std::vector<bool>{true, false, true, false, true, false, true, false, false, true, true,
                                               false, true, true, false, false, false});
   REQUIRE(received.may);
   CHECK(received.may->event_write("e"));
-  const auto own = std::get<permissions>(d.m.evaluate(asked).data);
+  const auto own = std::get<permissions>(d.m.evaluate(requested).data);
   CHECK(std::all_of(own.allowed.begin(), own.allowed.end(), [](bool yes) { return yes; }));
   CHECK_FALSE(own.may);
 }

@@ -27,9 +27,9 @@ coordinates::table_ptr places(std::vector<std::pair<std::string, double>> list, 
 
 template <class Answer, class Question>
 Answer near(const driver& d, Question q, const std::string& node) {
-  query asked{std::move(q)};
-  asked.near = node;
-  return std::get<Answer>(d.m.evaluate(asked).data);
+  query requested{std::move(q)};
+  requested.near = node;
+  return std::get<Answer>(d.m.evaluate(requested).data);
 }
 
 template <class List, class Name>

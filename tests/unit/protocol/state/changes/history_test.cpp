@@ -19,9 +19,10 @@ namespace {
 
 constexpr std::uint64_t cluster = 0x1111'2222'3333'4444, other_cluster = 0x1111'2222'3333'4445;
 
-using asked_for = kv_changes::what;
+using requested_for = kv_changes::what;
 
-change_rows read(const machine& m, std::uint64_t after, history_id history, asked_for what = asked_for::changes) {
+change_rows read(const machine& m, std::uint64_t after, history_id history,
+                 requested_for what = requested_for::changes) {
   kv_changes q{{""}, change_place{log_index{after}}, what};
   q.history = history;
   return std::get<change_rows>(m.evaluate(q).data);
@@ -90,7 +91,7 @@ TEST_CASE("a cursor of another cluster is gone at once, wherever it is") {
     d.set("a", std::to_string(i));
   const auto strange = history_id::of(other_cluster, {});
   for (const std::uint64_t after : {1, 3, 5, 6, 1'000'000})
-    for (const auto what : {asked_for::changes, asked_for::snapshot}) {
+    for (const auto what : {requested_for::changes, requested_for::snapshot}) {
       INFO(after);
       const auto found = read(d.m, after, strange, what);
       CHECK(foreign(found));
@@ -163,16 +164,16 @@ TEST_CASE("histories are named to clients only if every member can read that") {
   driver d;
   d.m.set_history({cluster, false});
   d.set("a");
-  CHECK(read(d.m, 0, {}, asked_for::place).history.is_none());
-  CHECK(read(d.m, 0, {}, asked_for::snapshot).history.is_none());
+  CHECK(read(d.m, 0, {}, requested_for::place).history.is_none());
+  CHECK(read(d.m, 0, {}, requested_for::snapshot).history.is_none());
   CHECK(foreign(read(d.m, 1, history_id::of(other_cluster, {})))); // earlier named ones are checked nevertheless
   d.m.set_history({cluster, true});
-  for (const auto what : {asked_for::place, asked_for::snapshot, asked_for::changes})
+  for (const auto what : {requested_for::place, requested_for::snapshot, requested_for::changes})
     CHECK(read(d.m, 1, {}, what).history == d.m.history());
   // It is not part of what servers agree on.
   driver plain;
   plain.set("a");
   CHECK(plain.m.digest() == d.m.digest());
   restore(d);
-  CHECK(read(d.m, 0, {}, asked_for::place).history == d.m.history()); // and stays known
+  CHECK(read(d.m, 0, {}, requested_for::place).history == d.m.history()); // and stays known
 }

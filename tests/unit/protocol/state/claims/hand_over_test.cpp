@@ -371,16 +371,16 @@ TEST_CASE("a write with a fencing token needs the permission to read its lock or
   const auto writer = d.token("key \"x\" { policy = \"write\" }");
   const auto both = d.token("key \"x\" { policy = \"write\" } key \"secret\" { policy = \"read\" }");
   for (const auto space : {claim_space::claims, claim_space::keys}) {
-    command asked = fenced_write{op, {{"secret", space}, 1}};
-    asked.by = auth_context{writer, false, "dc1"};
-    const auto no = d.m.refuses(asked, {});
+    command requested = fenced_write{op, {{"secret", space}, 1}};
+    requested.by = auth_context{writer, false, "dc1"};
+    const auto no = d.m.refuses(requested, {});
     REQUIRE(no);
     CHECK(std::get<refusal>(*no).text == permission_denied);
-    asked.by->secret = both;
-    CHECK_FALSE(d.m.refuses(asked, {}));
-    asked.by->secret = writer;
-    std::get<fenced_write>(asked).fence.of.name = "x";
-    CHECK_FALSE(d.m.refuses(asked, {}));
+    requested.by->secret = both;
+    CHECK_FALSE(d.m.refuses(requested, {}));
+    requested.by->secret = writer;
+    std::get<fenced_write>(requested).fence.of.name = "x";
+    CHECK_FALSE(d.m.refuses(requested, {}));
   }
   CHECK(d.denied(writer, fenced_write{op, {{"secret", claim_space::claims}, 1}}).empty());
 }

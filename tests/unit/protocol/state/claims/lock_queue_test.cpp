@@ -77,8 +77,8 @@ TEST_CASE("a waiter that releases leaves the queue") {
 
 namespace {
 
-waits_withdraw withdrawal(const std::string& key, const std::string& session, log_index asked_at) {
-  return {{{key, session, asked_at}}};
+waits_withdraw withdrawal(const std::string& key, const std::string& session, log_index requested_at) {
+  return {{{key, session, requested_at}}};
 }
 
 } // namespace
@@ -89,9 +89,9 @@ TEST_CASE("a wait whose client disconnected is withdrawn, and the next one gets 
   const auto a = d.open(1), b = d.open(2), c = d.open(3);
   d.queue("k", a);
   d.queue("k", b);
-  const auto asked_at = d.index();
+  const auto requested_at = d.index();
   d.queue("k", c);
-  CHECK(claims_driver::said(d.apply(withdrawal("k", b, asked_at))) == "true");
+  CHECK(claims_driver::said(d.apply(withdrawal("k", b, requested_at))) == "true");
   CHECK(d.waiters("k", claim_space::keys) == texts{c});
   CHECK(d.ended("k", b, claim_space::keys) == "withdrawn");
   CHECK(d.standing("k", b, claim_space::keys).ended->cause == client_disconnected);
@@ -108,10 +108,10 @@ TEST_CASE("a wait that is requested again keeps its position, whatever order the
     const auto a = d.open(1), b = d.open(2), c = d.open(3);
     d.queue("k", a);
     d.queue("k", b);
-    const auto asked_at = d.index();
+    const auto requested_at = d.index();
     d.queue("k", c);
     d.queue("k", b); // is in the log before the withdrawal of the first request
-    d.apply(withdrawal("k", b, asked_at));
+    d.apply(withdrawal("k", b, requested_at));
     return d.waiters("k", claim_space::keys) == texts{b, c};
   };
   CHECK(keeps());
@@ -124,14 +124,14 @@ TEST_CASE("a withdrawal changes nothing of a held, ended or unknown claim") {
   d.queue("k", a);
   const auto held_at = d.index();
   d.queue("k", b);
-  const auto asked_at = d.index();
+  const auto requested_at = d.index();
   d.release("k", a);
   CHECK(d.get("k")->session == b);
-  d.apply(withdrawal("k", b, asked_at)); // it was granted in time
+  d.apply(withdrawal("k", b, requested_at)); // it was granted in time
   CHECK(d.get("k")->session == b);
   d.apply(withdrawal("k", a, held_at));
   d.apply(withdrawal("none", a, held_at));
-  d.apply(withdrawal("k", uuid(99), asked_at));
+  d.apply(withdrawal("k", uuid(99), requested_at));
   CHECK(d.get("k")->session == b);
   CHECK(d.sent_ends() == 0);
   CHECK(claims_driver::said(d.apply(waits_withdraw{std::vector<wait_ref>(withdrawn_at_once_max + 1)})) ==

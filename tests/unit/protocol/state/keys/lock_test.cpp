@@ -169,12 +169,12 @@ TEST_CASE("lock_delay: from the invalidation, per key, in cluster time") {
 
 TEST_CASE("lock delay is at most 60 s, and none if zero or negative") {
   struct row {
-    std::int64_t asked_ms;
+    std::int64_t requested_ms;
     std::uint64_t got_ms;
   };
   for (const auto& r : {row{90'000, 60'000}, row{60'000, 60'000}, row{1, 1}, row{0, 0}, row{-5, 0}}) {
     driver d;
-    const auto s = d.open(1, r.asked_ms);
+    const auto s = d.open(1, r.requested_ms);
     d.acquire("k", s);
     d.close(s);
     const auto until = d.m.locked_out_until("k");

@@ -150,43 +150,43 @@ coordinates::table_ptr some_coordinates() {
 } // namespace
 
 TEST_CASE("lists of every table that are read in slices are of the moment when they began, with and without a token") {
-  for (const query& asked : {query(session_list{}),
-                             query(session_node{"N3"}),
-                             query(catalog_nodes{}),
-                             query(catalog_nodes{{{"a", "1"}}}),
-                             near("n3", query(catalog_nodes{})),
-                             query(catalog_services{}),
-                             query(catalog_services{{{"a", "1"}}}),
-                             query(catalog_service{"s1", {}, {}, false}),
-                             query(catalog_service{"S1", {"T"}, {{"a", "0"}}, false}),
-                             near("n3", query(catalog_service{"s1", {}, {}, false})),
-                             query(health_service{"s1", {}, {}, false, false}),
-                             query(health_service{"s1", {"t"}, {{"a", "0"}}, false, false}),
-                             query(health_service{"s0", {}, {}, true, false}),
-                             near("n4", query(health_service{"s1", {}, {}, false, false})),
-                             query(health_checks{"s1", {}}),
-                             query(health_checks{"s1", {{"a", "1"}}}),
-                             query(health_node{"n3"}),
-                             query(health_state{"any", {}}),
-                             query(health_state{"passing", {}}),
-                             query(health_state{"any", {{"a", "1"}}}),
-                             near("n2", query(health_state{"any", {}})),
-                             query(acl_policy_list{}),
-                             query(acl_role_list{}),
-                             query(acl_token_list{}),
-                             query(acl_token_list{std::string(management_policy_id), ""}),
-                             query(acl_legacy_list{}),
-                             query(claims_list{}),
-                             query(claims_list{{}, {}, {}, {}, 3}),
-                             query(claims_list{"k1", {}, {}, {}, 1000}),
-                             query(claims_list{{}, {}, "N3", {}, 1000}),
-                             query(claims_list{{}, uuid(1010), {}, {}, 1000}),
-                             query(claims_list{{}, {}, {}, "ck3", 2}),
-                             query(kv_list{""}),
-                             query(kv_keys{"", ""}),
-                             query(kv_keys{"", "/"}),
-                             query(kv_keys{"k", "/"}),
-                             query(kv_keys{"none", "/"})}) {
+  for (const query& requested : {query(session_list{}),
+                                 query(session_node{"N3"}),
+                                 query(catalog_nodes{}),
+                                 query(catalog_nodes{{{"a", "1"}}}),
+                                 near("n3", query(catalog_nodes{})),
+                                 query(catalog_services{}),
+                                 query(catalog_services{{{"a", "1"}}}),
+                                 query(catalog_service{"s1", {}, {}, false}),
+                                 query(catalog_service{"S1", {"T"}, {{"a", "0"}}, false}),
+                                 near("n3", query(catalog_service{"s1", {}, {}, false})),
+                                 query(health_service{"s1", {}, {}, false, false}),
+                                 query(health_service{"s1", {"t"}, {{"a", "0"}}, false, false}),
+                                 query(health_service{"s0", {}, {}, true, false}),
+                                 near("n4", query(health_service{"s1", {}, {}, false, false})),
+                                 query(health_checks{"s1", {}}),
+                                 query(health_checks{"s1", {{"a", "1"}}}),
+                                 query(health_node{"n3"}),
+                                 query(health_state{"any", {}}),
+                                 query(health_state{"passing", {}}),
+                                 query(health_state{"any", {{"a", "1"}}}),
+                                 near("n2", query(health_state{"any", {}})),
+                                 query(acl_policy_list{}),
+                                 query(acl_role_list{}),
+                                 query(acl_token_list{}),
+                                 query(acl_token_list{std::string(management_policy_id), ""}),
+                                 query(acl_legacy_list{}),
+                                 query(claims_list{}),
+                                 query(claims_list{{}, {}, {}, {}, 3}),
+                                 query(claims_list{"k1", {}, {}, {}, 1000}),
+                                 query(claims_list{{}, {}, "N3", {}, 1000}),
+                                 query(claims_list{{}, uuid(1010), {}, {}, 1000}),
+                                 query(claims_list{{}, {}, {}, "ck3", 2}),
+                                 query(kv_list{""}),
+                                 query(kv_keys{"", ""}),
+                                 query(kv_keys{"", "/"}),
+                                 query(kv_keys{"k", "/"}),
+                                 query(kv_keys{"none", "/"})}) {
     for (const std::string who : {"everybody", "a reader", "management", "nobody"}) {
       acl_driver d;
       const auto reader = d.token(R"(key_prefix "k1" { policy = "read" } key "k2/b7" { policy = "read" }
@@ -244,10 +244,10 @@ TEST_CASE("lists of every table that are read in slices are of the moment when t
       d.m.set_places(some_coordinates());
       for (int i = 0; i < 60; ++i)
         change(i);
-      auto q = asked;
+      auto q = requested;
       if (who != "everybody")
         q.by = d.by(who == "a reader" ? reader : who == "management" ? management_secret : "unknown");
-      INFO(asked.index() << " by " << who);
+      INFO(requested.index() << " by " << who);
       const auto at_once = shown(d.m.evaluate(q, d.now));
       const auto read = d.m.begin_long_read(q, d.now, 1);
       if (read == nullptr) { // no row, or refused

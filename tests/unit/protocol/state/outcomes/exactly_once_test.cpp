@@ -109,7 +109,7 @@ TEST_CASE("a sealed write has no effect, whenever it arrives") {
   CHECK(seals(d, "k") == "again: void");
   auto late = once(d, "k", kv_write{adding("n")}); // proposed now, and in flight
   d.pass(outcome_kept_ms - 1);
-  late.once->asked = d.now;
+  late.once->requested = d.now;
   CHECK(said(d.apply(late)) == "sealed");
   CHECK(value_of(d, "n") == "none");
   // What took effect cannot be cancelled.
@@ -133,7 +133,7 @@ TEST_CASE("outcomes are kept for ten minutes of cluster time, and copies are tak
   CHECK(said(d.apply(first)) == "too-old");
   CHECK(outcome(d, "k") == nullptr);
   auto sealed = once(d, "s", kv_write{adding("n")});
-  sealed.once->asked = seal_at;
+  sealed.once->requested = seal_at;
   CHECK(said(d.apply(sealed)) == "too-old");
   CHECK(value_of(d, "n") == "1");
   CHECK(said(d.apply(outcome_seal{"s", seal_at})) == "too-old");
@@ -146,7 +146,7 @@ TEST_CASE("outcomes are kept for ten minutes of cluster time, and copies are tak
   const auto no = d.apply(on_the_way);
   CHECK(said(no) == "too-old");
   CHECK(std::get<once_refusal>(no).now == d.now);
-  on_the_way.once->asked.value = d.now.value + 1; // not a time of this cluster
+  on_the_way.once->requested.value = d.now.value + 1; // not a time of this cluster
   CHECK(said(d.apply(on_the_way)) == "too-old");
 }
 

@@ -138,7 +138,7 @@ void restored_and_used(std::uint64_t seed, const story& s) {
   for (const auto& row : saved.rows)
     if (const auto* c = std::get_if<claim_ptr>(&row.row);
         c != nullptr && (*c)->state == claim_state::waiting && !(*c)->deadline.is_zero())
-      waits_left[row.key] = (*c)->deadline.value - (*c)->asked.value;
+      waits_left[row.key] = (*c)->deadline.value - (*c)->requested.value;
   d.apply(restore_begin{"r", saved.index});
   d.apply(restore_rows{"r", 0, std::make_shared<const std::vector<dirty_row>>(saved.rows)});
   const auto answer = d.apply(restore_commit{"r", 1});

@@ -40,8 +40,8 @@ inline response refusal_to(std::string_view method, std::string_view target, std
   return std::get<response>(p.action);
 }
 
-inline read_request read_asked(std::string_view method, std::string_view target, std::string_view body = {},
-                               const route_settings& s = usual_settings()) {
+inline read_request read_requested(std::string_view method, std::string_view target, std::string_view body = {},
+                                   const route_settings& s = usual_settings()) {
   auto p = ask(method, target, body, {}, s);
   INFO(method << " " << target << " " << body);
   if (auto* r = std::get_if<response>(&p.action))

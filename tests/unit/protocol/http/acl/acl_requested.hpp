@@ -1,7 +1,7 @@
 #pragma once
 // Requests to a server with ACLs in force.
 
-#include "tests/unit/protocol/http/asked.hpp"
+#include "tests/unit/protocol/http/requested.hpp"
 
 namespace belay::http {
 
@@ -27,8 +27,8 @@ Command acl_written(std::string_view method, std::string_view target, std::strin
 }
 
 template <class Query>
-Query acl_asked(std::string_view target, std::string_view method = "GET", std::string_view body = {}) {
-  const auto r = read_asked(method, target, body, acl_settings());
+Query acl_requested(std::string_view target, std::string_view method = "GET", std::string_view body = {}) {
+  const auto r = read_requested(method, target, body, acl_settings());
   REQUIRE(std::holds_alternative<Query>(r.query));
   return std::get<Query>(r.query);
 }

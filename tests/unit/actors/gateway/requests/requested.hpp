@@ -19,7 +19,7 @@ struct counting_client : requester {
   void progress() override { ++received; }
   bool send_now(const http::shared_body_ptr& piece) override { return sends_now && sends_now(piece); }
 
-  exchange& asks(exchange::asked what) {
+  exchange& asks(exchange::requested what) {
     auto& e = exchanges.emplace_back();
     e.from = this;
     e.what = std::move(what);
@@ -62,7 +62,7 @@ public:
 };
 
 /// A gateway's number, times and seed, and one client.
-struct asked_fixture {
+struct requested_fixture {
   listed_outbox out;
   pending_requests pending{0, 1};
   answer_times times{std::chrono::seconds(7), std::chrono::seconds(60)};
