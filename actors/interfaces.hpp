@@ -50,10 +50,10 @@ using health_checks_actor = http_gateway_actor::extend<
     reacts_to<agent_call>,         // http_gateway: a client's request about this node's services, checks, events
     reacts_to<cancel_query>,       // http_gateway: the client of the call disconnected
     reacts_to<end_wait>,           // http_gateway: the client may be gone, respond without waiting for a change
-    reacts_to<event_heard>,        // raft_peer: another node fired an event
-    reacts_to<members_heard>,      // raft_peer, while this node leads: members to mark passing or critical
+    reacts_to<event_received>,        // raft_peer: another node fired an event
+    reacts_to<reachable_members>,      // raft_peer, while this node leads: members to mark passing or critical
     reacts_to<tables_restored>,    // fsm: the catalog was restored from an archive
-    reacts_to<client_agent_heard>, // raft_peer, while this node leads: it is there, or leaves (client_agent_answered)
+    reacts_to<client_agent_contact>, // raft_peer, while this node leads: it is there, or leaves (client_agent_answered)
     reacts_to<probe_finished>,     // itself, when a probe has ended: the result of a check
     reacts_to<registrations_kept>, // registration_keeper: the response to keep_registrations
     reacts_to<change_definitions>, // node, when the configuration is reloaded: the definitions in it
@@ -144,7 +144,7 @@ using raft_peer_actor = caf::typed_actor<
     reacts_to<change_members>,        // tests and the simulator: make exactly these servers the members
     reacts_to<status_request>,        // http_gateway: status of the cluster; keyring operations on all members
     reacts_to<autopilot_changed>,     // fsm: the settings by which servers are promoted and removed
-    reacts_to<client_agent_answered>, // health_checks: the response to client_agent_heard
+    reacts_to<client_agent_answered>, // health_checks: the response to client_agent_contact
     reacts_to<keyring_operated>,      // keyring_keeper: the response to operate_keyring
     reacts_to<tick_atom>,             // node once, then itself: the clock of Raft
     reacts_to<flush_atom>,            // itself: carry out what this batch requires

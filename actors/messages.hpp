@@ -145,7 +145,7 @@ struct agent_answer {
   agent::reply reply;
 };
 /// raft_peer -> health_checks: another node fired an event.
-struct event_heard {
+struct event_received {
   agent::user_event event;
 };
 /// health_checks -> itself, when a probe has ended: the result of a check.
@@ -212,18 +212,18 @@ struct cluster_view {
 };
 /// raft_peer -> health_checks, while this node leads and serves: which members respond, on every
 /// change. Members that are not listed have been silent since this term began, and not for long.
-struct members_heard {
+struct reachable_members {
   term_id term;
   std::vector<std::pair<node_id, bool>> list;
-  bool operator==(const members_heard&) const = default;
+  bool operator==(const reachable_members&) const = default;
 };
 /// fsm -> raft_peer, at the start and on every change: the operators' settings for autopilot.
 struct autopilot_changed {
   state::autopilot_settings settings;
 };
 /// raft_peer -> health_checks, while this node leads: a client agent announced itself, or leaves.
-struct client_agent_heard {
-  forward::agent_heard agent;
+struct client_agent_contact {
+  forward::agent_received agent;
   origin from; ///< destination of the response
 };
 /// health_checks -> raft_peer, the response: true, or why the agent may not join this cluster.
@@ -455,7 +455,7 @@ struct peer_connected {
 /// The connection from or to that peer is gone; frames sent last may be lost.
 struct peer_lost {
   node_id peer;
-  bool heard = false; ///< it still has a connection on which it sends: what it announced stays valid
+  bool reachable = false; ///< it still has a connection on which it sends: what it announced stays valid
 };
 /// Maintain connections to exactly these (host:port), and accept those that others make.
 struct dial_peers {

@@ -197,7 +197,7 @@ int main(int argc, char** argv) {
   must(::pwrite(file.fd, nothing.data(), nothing.size(), 0) == static_cast<ssize_t>(nothing.size()), "pwrite");
   must(::fsync(file.fd) == 0, "fsync");
 
-  const auto heard_by_epoll = [&](unsigned (ring::*submit)()) {
+  const auto received_by_epoll = [&](unsigned (ring::*submit)()) {
     return [&file, submit](result& r) {
       event_loop loop;
       ring u(file, loop.event);
@@ -227,8 +227,8 @@ int main(int argc, char** argv) {
            loop.wait();
          });
        }},
-      {"io_uring: write and fsync linked, reported by epoll", heard_by_epoll(&ring::submit_linked)},
-      {"io_uring: write with RWF_DSYNC, reported by epoll", heard_by_epoll(&ring::submit_dsync)},
+      {"io_uring: write and fsync linked, reported by epoll", received_by_epoll(&ring::submit_linked)},
+      {"io_uring: write with RWF_DSYNC, reported by epoll", received_by_epoll(&ring::submit_dsync)},
       {"io_uring: write and fsync linked, waited for in the ring",
        [&](result& r) {
          ring u(file, -1);

@@ -154,16 +154,16 @@ struct grpc_call::callbacks {
 };
 
 grpc_call::grpc_call(const question& q) : request_(request_message(q.service)) {
-  nghttp2_session_callbacks* hears = nullptr;
-  if (nghttp2_session_callbacks_new(&hears) != 0) {
+  nghttp2_session_callbacks* receives = nullptr;
+  if (nghttp2_session_callbacks_new(&receives) != 0) {
     conclude(grpc_error(code_internal, "out of memory"));
     return;
   }
-  nghttp2_session_callbacks_set_on_header_callback(hears, callbacks::header);
-  nghttp2_session_callbacks_set_on_data_chunk_recv_callback(hears, callbacks::data);
-  nghttp2_session_callbacks_set_on_stream_close_callback(hears, callbacks::closed);
-  const int made = nghttp2_session_client_new(&session_, hears, this);
-  nghttp2_session_callbacks_del(hears);
+  nghttp2_session_callbacks_set_on_header_callback(receives, callbacks::header);
+  nghttp2_session_callbacks_set_on_data_chunk_recv_callback(receives, callbacks::data);
+  nghttp2_session_callbacks_set_on_stream_close_callback(receives, callbacks::closed);
+  const int made = nghttp2_session_client_new(&session_, receives, this);
+  nghttp2_session_callbacks_del(receives);
   const nghttp2_settings_entry settings[] = {{NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
                                              {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, text_bytes_max * 2}};
   const nghttp2_nv headers[] = {header_field(":method", "POST"),

@@ -96,13 +96,13 @@ health_checks_actor::behavior_type health_checks::make_behavior() {
         std::erase_if(waiting_answers_, [&](const waiting_answer& h) { return h.id == c.id; });
       },
       [this](const end_wait& w) { end_wait_of(w.id); },
-      [this](const event_heard& e) {
-        if (agent_.heard(e.event))
+      [this](const event_received& e) {
+        if (agent_.received(e.event))
           answer_parked(true);
       },
-      [this](const members_heard& h) { on_members_heard(h); },
+      [this](const reachable_members& h) { on_reachable_members(h); },
       [this](const tables_restored& r) { on_restored(r); },
-      [this](const client_agent_heard& h) { on_client_agent(h); },
+      [this](const client_agent_contact& h) { on_client_agent(h); },
       [this](const probe_finished& p) {
         agent_.finished(p.run, p.status, p.output, now());
         carry_out(nullptr);

@@ -126,7 +126,7 @@ private:
   void answer(request_id id, agent::reply reply);
 
   // health_checks_members.cpp
-  void on_members_heard(const members_heard& h);
+  void on_reachable_members(const reachable_members& h);
   void members_have_news();
   void on_restored(const tables_restored& r);
   void tell_mended();
@@ -144,7 +144,7 @@ private:
   void give_up_aliases();
 
   // health_checks_client_agents.cpp
-  void on_client_agent(const client_agent_heard& h);
+  void on_client_agent(const client_agent_contact& h);
   /// Why it is no agent of this cluster; nullopt: it is accepted
   std::optional<std::string> refusal_of(const agent::client_agents::identity& who,
                                         const agent::client_agents::evidence& by);
@@ -179,7 +179,7 @@ private:
   agent::local_time retry_at_{0}, compare_at_{0};
   std::optional<comparison> comparing_;
 
-  members_heard heard_;
+  reachable_members reachable_;
   std::optional<member_look> looking_;
   agent::local_time look_at_{0};
   std::chrono::nanoseconds look_again_after_{0}; ///< grows while writes have no effect

@@ -28,7 +28,7 @@ std::set<std::string> servers_of(const raft::configuration& c) {
 
 } // namespace
 
-void health_checks::on_client_agent(const client_agent_heard& h) {
+void health_checks::on_client_agent(const client_agent_contact& h) {
   const auto& a = h.agent;
   const agent::client_agents::identity who{a.name, a.uuid, a.address};
   const agent::client_agents::evidence by{a.source, a.proof, a.authenticated};
@@ -52,7 +52,7 @@ void health_checks::on_client_agent(const client_agent_heard& h) {
   // The owner of that name in the catalog must be known first: it may be another live agent.
   if (listing_of_nodes_)
     return answer_client_agent(h.from, true);
-  client_agents_.heard(who, now(), by);
+  client_agents_.received(who, now(), by);
   if (client_agents_.shown_alive(who) || new_client_agents_.size() >= new_agents_max)
     return answer_client_agent(h.from, true);
   new_client_agents_.push_back({h.from, who, now() + new_agent_limit});

@@ -30,11 +30,11 @@ void health_checks::on_leave(leave_cluster& l) {
 void health_checks::go_on_leaving() {
   if (!leaving_)
     return;
-  std::vector<node_id> heard;
-  for (const auto& [id, alive] : heard_.list)
-    if (alive && heard_.term == view_.soft.term)
-      heard.push_back(id);
-  const auto step = leaving_->how.next({view_.self, view_.soft.leader, view_.serving, view_.config, heard}, now());
+  std::vector<node_id> reachable;
+  for (const auto& [id, alive] : reachable_.list)
+    if (alive && reachable_.term == view_.soft.term)
+      reachable.push_back(id);
+  const auto step = leaving_->how.next({view_.self, view_.soft.leader, view_.serving, view_.config, reachable}, now());
   std::visit(
       overloaded{
           [](const forward::departure::wait&) {},

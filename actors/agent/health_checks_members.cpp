@@ -22,8 +22,8 @@ constexpr std::chrono::seconds read_limit{60};
 
 } // namespace
 
-void health_checks::on_members_heard(const members_heard& h) {
-  heard_ = h;
+void health_checks::on_reachable_members(const reachable_members& h) {
+  reachable_ = h;
   members_have_news();
   look_at_members_if_due();
 }
@@ -66,7 +66,7 @@ void health_checks::tell_mended() {
 
 void health_checks::look_at_members_if_due() {
   const auto t = now();
-  if (!view_.serving || heard_.term != view_.soft.term || view_.config.joint()) {
+  if (!view_.serving || reachable_.term != view_.soft.term || view_.config.joint()) {
     looking_.reset();
     if (!view_.serving)
       proposed_.clear();
@@ -106,10 +106,10 @@ bool health_checks::on_member_rows(const read_result& r) {
 void health_checks::write_member_changes(const agent::member_rows& found) {
   std::vector<agent::cluster_member> members;
   for (const auto& m : view_.config.members) {
-    const auto heard =
-        std::find_if(heard_.list.begin(), heard_.list.end(), [&](const auto& h) { return h.first == m.id; });
-    members.push_back(agent::member_of(m.uuid, m.name, m.address,
-                                       heard != heard_.list.end() ? std::optional(heard->second) : std::nullopt));
+    const auto received =
+        std::find_if(reachable_.list.begin(), reachable_.list.end(), [&](const auto& h) { return h.first == m.id; });
+    members.push_back(agent::member_of(
+        m.uuid, m.name, m.address, received != reachable_.list.end() ? std::optional(received->second) : std::nullopt));
   }
   const auto changes = agent::member_changes(members, found, settings_.agent.registry.node.datacenter);
   tell_log_of_members(changes);
@@ -122,7 +122,7 @@ void health_checks::write_member_changes(const agent::member_rows& found) {
   }
   // A proposal is valid only in this term; the next comparison shows whether it had effect.
   for (const auto& c : changes)
-    send(node_actors_->raft_peer, propose_internal{heard_.term, make_payload(wire::encode_command(c))});
+    send(node_actors_->raft_peer, propose_internal{reachable_.term, make_payload(wire::encode_command(c))});
   look_at_ = now() + look_again_after_;
   look_again_after_ = std::min<std::chrono::nanoseconds>(2 * look_again_after_, look_again_at_last);
 }
@@ -144,13 +144,13 @@ void health_checks::tell_log_of_members(const std::vector<state::command>& to_be
     if (status == "critical")
       log::warn("health_checks", "member not heard for 5 s: serfHealth is critical, its sessions end",
                 {{"node", node},
-                 {"term", heard_.term.value},
+                 {"term", reachable_.term.value},
                  {"advice", "check that it runs, and that the leader can reach it"}});
     else
       log::info("health_checks",
                 status == "left" ? "server is no longer a member; node deregistered"
                                  : "member heard: serfHealth is passing",
-                {{"node", node}, {"term", heard_.term.value}});
+                {{"node", node}, {"term", reachable_.term.value}});
   }
 }
 

@@ -19,17 +19,17 @@ result<std::optional<peer_handshake::outcome>> peer_handshake::feed(std::string_
   if (auto s = take(bytes); !s)
     return s.why();
   constexpr std::size_t length_bytes = 4;
-  if (said_.size() < length_bytes)
+  if (decrypted_.size() < length_bytes)
     return std::optional<outcome>();
-  byte_reader header(said_);
+  byte_reader header(decrypted_);
   const auto whole = length_bytes + std::size_t{header.u32()};
   if (whole > hello_bytes_max)
     return failure{"the peer does not speak this protocol"};
-  if (said_.size() < whole)
+  if (decrypted_.size() < whole)
     return std::optional<outcome>();
   wire::frame_decoder decoder;
   std::vector<wire::frame> frames;
-  const auto fed = decoder.feed(std::string_view(said_).substr(0, whole), frames);
+  const auto fed = decoder.feed(std::string_view(decrypted_).substr(0, whole), frames);
   if (!fed)
     return fed.why();
   if (frames.size() != 1 || !std::holds_alternative<wire::hello>(frames.front()))
@@ -41,7 +41,7 @@ result<std::optional<peer_handshake::outcome>> peer_handshake::feed(std::string_
   if (!may && !MUTANT(name_of_peer_ignored))
     return failure{"certificate of peer names " + proof->name + ", not " +
                    (hello.client_agent ? mine_->client_name() : mine_->server_name())};
-  return std::optional(outcome{std::move(channel_), std::move(hello), said_.substr(whole)});
+  return std::optional(outcome{std::move(channel_), std::move(hello), decrypted_.substr(whole)});
 }
 
 status peer_handshake::take(std::string_view bytes) {
@@ -56,10 +56,10 @@ status peer_handshake::take(std::string_view bytes) {
     }
   }
   if (!channel_) {
-    (plain_ ? said_ : first_) += bytes;
+    (plain_ ? decrypted_ : first_) += bytes;
     return done{};
   }
-  const auto fed = channel_->feed(bytes, said_);
+  const auto fed = channel_->feed(bytes, decrypted_);
   channel_->take_output(answer_);
   return fed;
 }

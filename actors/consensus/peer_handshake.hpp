@@ -20,7 +20,7 @@ public:
   struct outcome {
     std::optional<tls::channel> channel; ///< none: the peer does not use TLS, which is allowed
     wire::hello hello;
-    std::string said; ///< bytes after the hello, decrypted: whole frames or parts of them
+    std::string after_hello; ///< bytes after the hello, decrypted: whole frames or parts of them
   };
 
   /// @param mine decide what this peer has to present
@@ -38,8 +38,8 @@ private:
 
   tls::credentials_ptr mine_;
   std::optional<tls::channel> channel_;
-  std::string first_; ///< bytes too few to show whether they are TLS
-  std::string said_;  ///< decrypted; without TLS as received
+  std::string first_;     ///< bytes too few to show whether they are TLS
+  std::string decrypted_; ///< decrypted; without TLS as received
   bool plain_ = false;
   std::string answer_;
 };

@@ -31,7 +31,7 @@ constexpr std::chrono::milliseconds hello_slack{250};
 constexpr std::size_t early_agents_max = 64; ///< a server knows its role milliseconds after its start
 // A peer from another host in place of one from which a frame just arrived is an impostor,
 // or two servers have one identity.
-constexpr std::chrono::milliseconds heard_just_now{1500};
+constexpr std::chrono::milliseconds contacted_just_now{1500};
 // The read size follows the traffic: CAF zeroes that many bytes before each read.
 constexpr std::size_t read_bytes_min = 4u << 10;
 constexpr std::size_t read_bytes_max = 256u << 10;
@@ -244,7 +244,7 @@ void peer_link::on_dial_peers(const dial_peers& d) {
   pending_.set_known_hosts(std::move(hosts));
   for (auto it = outgoing_.begin(); it != outgoing_.end();) {
     auto& o = it->second;
-    if (o.named || (!o.peer.is_zero() && is_heard(o.peer))) {
+    if (o.named || (!o.peer.is_zero() && is_reachable(o.peer))) {
       ++it;
       continue;
     }
@@ -252,10 +252,10 @@ void peer_link::on_dial_peers(const dial_peers& d) {
     it = outgoing_.erase(it);
   }
   std::erase_if(address_of_,
-                [this](const auto& known) { return !members_.contains(known.first) && !is_heard(known.first); });
+                [this](const auto& known) { return !members_.contains(known.first) && !is_reachable(known.first); });
 }
 
-bool peer_link::is_heard(node_id peer) const {
+bool peer_link::is_reachable(node_id peer) const {
   return std::any_of(incoming_.begin(), incoming_.end(), [&](const auto& i) { return i.second.peer == peer; });
 }
 
@@ -318,7 +318,7 @@ std::string peer_link::objection_to(const identified_peer& p) {
   if (p.channel)
     return {};
   for (const auto& [handle, in] : incoming_)
-    if (in.peer == self.id && in.from != p.address && in.silent < heard_just_now &&
+    if (in.peer == self.id && in.from != p.address && in.silent < contacted_just_now &&
         !lives_rather_at(p.address, in.from, self.id))
       return "server " + self.name.substr(0, 100) + " is already connected from " + in.from;
   if (members_.contains(self.id))
@@ -410,7 +410,7 @@ void peer_link::admit(identified_peer p) {
   in.peer = p.hello.self.id;
   configure_read(handle, caf::io::receive_policy::at_most(read_bytes_min));
   on_hello(in, p.hello, true);
-  take_frames(handle, in, p.said, std::move(p.hello));
+  take_frames(handle, in, p.after_hello, std::move(p.hello));
 }
 
 /// Unread bytes on them are from an earlier life of the connection, and must not follow newer ones.
@@ -466,7 +466,7 @@ void peer_link::on_accepted_closed(incoming_map::iterator it) {
   const bool logs_it = !address_of_.contains(peer) && may_log_about(it->second, "hung up ");
   pending_.left(it->second.from);
   incoming_.erase(it);
-  if (is_heard(peer))
+  if (is_reachable(peer))
     return; // it reconnected before the old connection was seen to close
   log::write(logs_it ? log::level::info : log::level::debug, "peer_link", "connection closed by peer",
              {{"peer", name}});
@@ -616,7 +616,7 @@ void peer_link::on_hello(incoming& in, const wire::hello& h, bool first) {
   const auto there = outgoing_.find(h.self.address);
   const bool known = there != outgoing_.end() && there->second.peer == id;
   // Only a member may take the address of a server that is connected.
-  if (!known && !member && there != outgoing_.end() && is_heard(there->second.peer))
+  if (!known && !member && there != outgoing_.end() && is_reachable(there->second.peer))
     return;
   address_of_[id] = h.self.address;
   auto& o = towards(h.self.address);

@@ -137,7 +137,7 @@ private:
   void forget_unverified(node_id peer);
   void vacate(const std::string& address, node_id peer);
   bool lives_rather_at(const std::string& host, const std::string& other, node_id member) const;
-  bool is_heard(node_id peer) const;
+  bool is_reachable(node_id peer) const;
   bool may_log_about(const incoming& in, const std::string& what);
   void complain(const std::string& address, const std::string& why, const char* event);
 

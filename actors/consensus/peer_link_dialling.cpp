@@ -196,9 +196,9 @@ void peer_link::back_off(outgoing& o) {
 /// A peer sends nothing on a connection that we dialled, except the reason when it ends it.
 void peer_link::on_answer(outgoing& o, std::string_view bytes) {
   constexpr std::string_view alert("\x15\x03", 2);
-  std::string said;
+  std::string plaintext;
   if (o.channel) {
-    const auto fed = o.channel->feed(bytes, said);
+    const auto fed = o.channel->feed(bytes, plaintext);
     if (fed)
       return;
     cannot_reach(o, fed.error());
@@ -233,7 +233,7 @@ void peer_link::lost(outgoing& o) {
   }
   if (o.peer.is_zero())
     return;
-  send(node_actors_->raft_peer, peer_lost{o.peer, is_heard(o.peer)});
+  send(node_actors_->raft_peer, peer_lost{o.peer, is_reachable(o.peer)});
 }
 
 void peer_link::disconnect(outgoing& o) {

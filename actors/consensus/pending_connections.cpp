@@ -178,7 +178,7 @@ pending_connections::progress pending_connections::serve(connection& g, std::vec
   if (!*fed)
     return progress::waits;
   auto& came = **fed;
-  out.push_back({g.fd, g.address, std::move(came.channel), std::move(came.hello), std::move(came.said)});
+  out.push_back({g.fd, g.address, std::move(came.channel), std::move(came.hello), std::move(came.after_hello)});
   return progress::identified;
 }
 

@@ -33,7 +33,7 @@ struct identified_peer {
   std::string address;                 ///< host, as a numeric address
   std::optional<tls::channel> channel; ///< none: no TLS, which is allowed
   wire::hello hello;
-  std::string said; ///< bytes after the hello, decrypted: whole frames or parts of them
+  std::string after_hello; ///< bytes after the hello, decrypted: whole frames or parts of them
 };
 
 class pending_connections {

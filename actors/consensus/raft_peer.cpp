@@ -288,7 +288,7 @@ void raft_peer::on_tick() {
   for (int i = 0; i < ticks; ++i)
     core_.tick(now);
   if (leading())
-    vitals_->leader_heard_ns.store(now.count(), std::memory_order_relaxed);
+    vitals_->leader_contact_ns.store(now.count(), std::memory_order_relaxed);
   ask_again();
   shedder_.look(now, calls_.unfinished());
   calls_.expire(now, leadership_now());
@@ -309,7 +309,7 @@ void raft_peer::on_tick() {
   look_at_members();
   bring_in_newcomers();
   hand_over_if_replica();
-  tell_members_heard();
+  send_reachable_members();
   tell_log_of_no_leader();
   tell_log_of_no_majority(ticks);
   say_health();
@@ -350,7 +350,7 @@ void raft_peer::on_peer_lost(const peer_lost& p) {
   if (formation_.is_replica(peer) && core_.config().contains(peer))
     replicas_seen_.insert(peer);
   // Frames of unknown peers are ignored, so a peer that still sends to us must stay known.
-  if (!p.heard) {
+  if (!p.reachable) {
     formation_.lost(peer);
     tell_places_.erase(peer);
   }

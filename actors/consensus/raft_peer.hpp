@@ -178,7 +178,7 @@ private:
   void follow_additions();
   void decide(const forward::queued_call& c);
   void answer_decided(const forward::origin& to, state::reply reply);
-  void hear_client_agent(const forward::origin& from, const forward::agent_heard& agent);
+  void note_client_agent(const forward::origin& from, const forward::agent_received& agent);
   std::vector<node_id> members_that_answer() const;
   void let_leave(const forward::queued_call& c, const std::string& uuid);
   void force_leave(const forward::queued_call& c, const std::string& name);
@@ -213,7 +213,7 @@ private:
   bool is_alive(node_id member, const std::vector<raft::progress_view>& progress) const;
   bool is_replica(node_id id) const { return formation_.is_replica(id) || replicas_seen_.contains(id); }
   void dial();
-  void tell_members_heard();
+  void send_reachable_members();
 
   // raft_peer_keyring.cpp: operators' requests about the keys of all members
   void begin_keyring(const status_request& s);
@@ -292,7 +292,7 @@ private:
   state::history_scope history_sent_;                   ///< in the last view
   monotonic_time began_{};                              ///< zero: no tick yet
   log_rate_limiter complaint_log_limit_;                ///< limits log lines about servers that are not members
-  members_heard contact_sent_;
+  reachable_members contact_sent_;
   raft::autopilot autopilot_;
   monotonic_time next_hand_over_{}; ///< earliest next attempt
   std::set<node_id> replicas_seen_; ///< replicas among the members that disconnected

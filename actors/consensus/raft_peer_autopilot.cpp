@@ -39,8 +39,8 @@ http::server_health raft_peer::health_of(const raft::member& m, const std::vecto
       s.last_index = p.match;
     }
   s.last_term = core_.term_at(s.last_index);
-  const auto* said = formation_.find(m.id);
-  s.disk_full = s.leader ? disk_full_ : said != nullptr && said->disk_full;
+  const auto* sent = formation_.find(m.id);
+  s.disk_full = s.leader ? disk_full_ : sent != nullptr && sent->disk_full;
   s.healthy = s.alive && (!s.disk_full || MUTANT(full_disk_told_healthy)) &&
               (s.last_contact <= silence_max || MUTANT(dead_server_told_healthy)) &&
               s.last_index.value + behind_max >= core_.last_index().value;

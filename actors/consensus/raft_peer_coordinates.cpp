@@ -32,7 +32,7 @@ void raft_peer::on_coordinates(node_id from, const wire::frame& f) {
                      queue_frame(from, places_.requested(p));
                  },
                  [&](const wire::coordinate_answer& a) { places_.answered(from, a, local_now()); },
-                 [&](const wire::coordinate_news& n) { places_.heard(n, settings_.wall_clock().value); },
+                 [&](const wire::coordinate_news& n) { places_.received(n, settings_.wall_clock().value); },
                  [](const auto&) {},
              },
              f);

@@ -49,7 +49,7 @@ void raft_peer::on_gossip(node_id from, const wire::gossip& g) {
   core_.members_received(from, g.members);
   if (!core_.config().contains(from))
     return;
-  const auto skew = clocks_.heard(from, g.clock, settings_.wall_clock(), local_now());
+  const auto skew = clocks_.received(from, g.clock, settings_.wall_clock(), local_now());
   metrics_.clock_skew(clocks_.largest());
   if (!skew)
     return;
@@ -138,8 +138,8 @@ state::history_scope raft_peer::history() {
   const auto& members = core_.config().members;
   const bool patient = began_ == monotonic_time{} || now() - began_ < unheard_max;
   const auto can_read = [&](const raft::member& m) {
-    const bool heard = m.id == self_.id || formation_.find(m.id) != nullptr || levels_seen_.contains(m.id);
-    return heard ? level_of_member(m.id) >= state::named_history_level : !patient;
+    const bool reachable = m.id == self_.id || formation_.find(m.id) != nullptr || levels_seen_.contains(m.id);
+    return reachable ? level_of_member(m.id) >= state::named_history_level : !patient;
   };
   const bool all = !members.empty() && std::all_of(members.begin(), members.end(), can_read);
   return {formation_.cluster_id(), all || MUTANT(history_named_too_early)};

@@ -59,7 +59,7 @@ void raft_peer::on_frames(const frames_received& f) {
       on_read_index_reply(f.from, *a);
     } else if (const auto* e = std::get_if<agent::user_event>(&frame); e != nullptr) {
       if (core_.counts(f.from))
-        send(node_actors_->health_checks, event_heard{*e});
+        send(node_actors_->health_checks, event_received{*e});
     } else if (const auto* g = std::get_if<wire::gossip>(&frame)) {
       on_gossip(f.from, *g);
     } else if (wire::is_about_coordinates(frame)) {
@@ -68,8 +68,8 @@ void raft_peer::on_frames(const frames_received& f) {
       // The sender receives keys, so its own claim of identity is not enough.
       if (const auto* requested = std::get_if<wire::keyring_call>(&frame))
         on_keyring_call(f.from, *requested);
-      else if (const auto* said = std::get_if<wire::keyring_reply>(&frame))
-        keyrings_.answered(said->id, f.from, said->answer);
+      else if (const auto* call_reply = std::get_if<wire::keyring_reply>(&frame))
+        keyrings_.answered(call_reply->id, f.from, call_reply->answer);
     }
   }
   answer_keyring();
@@ -93,7 +93,7 @@ void raft_peer::on_message(node_id from, const raft::message& m) {
   const auto now = local_now();
   core_.step(m, now);
   if (core_.soft().leader == from)
-    vitals_->leader_heard_ns.store(now.count(), std::memory_order_relaxed);
+    vitals_->leader_contact_ns.store(now.count(), std::memory_order_relaxed);
 }
 
 void raft_peer::on_hello(const wire::hello& h, bool proven) {
@@ -159,7 +159,7 @@ void raft_peer::forget_silent_addresses(int ticks) {
 }
 
 std::vector<std::string> raft_peer::known_addresses() const {
-  auto all = formation_.heard_addresses();
+  auto all = formation_.connected_addresses();
   for (const auto& m : core_.config().members)
     all.push_back(m.address);
   std::sort(all.begin(), all.end());
@@ -170,9 +170,9 @@ std::vector<std::string> raft_peer::known_addresses() const {
 
 /// Whether every address that the configuration or a peer names has been reached.
 bool raft_peer::all_met() const {
-  const auto heard = formation_.heard_addresses();
+  const auto received = formation_.connected_addresses();
   const auto met = [&](const std::string& address) {
-    return address == self_.address || std::find(heard.begin(), heard.end(), address) != heard.end();
+    return address == self_.address || std::find(received.begin(), received.end(), address) != received.end();
   };
   return std::all_of(settings_.join.begin(), settings_.join.end(), met) &&
          std::all_of(learned_.begin(), learned_.end(), [&](const auto& known) { return met(known.first); });
@@ -239,8 +239,8 @@ bool raft_peer::join_first_cluster() {
 /// Following this leader could make this server a voter.
 void raft_peer::refuse_older_leader(node_id leader) {
   PROBE("peer: a replica does not follow a leader that knows no replicas");
-  const auto* said = formation_.find(leader);
-  const auto why = "leader " + (said != nullptr ? said->self.name : to_string(leader)) +
+  const auto* call_reply = formation_.find(leader);
+  const auto why = "leader " + (call_reply != nullptr ? call_reply->self.name : to_string(leader)) +
                    " runs a version that does not support read replicas and would make this server a voter";
   if (complaint_log_limit_.may_write(why, now()))
     log::error("raft_peer", "this read replica does not follow the leader; it continues when another server leads",
@@ -298,7 +298,7 @@ void raft_peer::count_silence(int ticks) {
 }
 
 /// On the leader a member must also answer appends, because the leader's catalog rows
-/// depend on that (tell_members_heard).
+/// depend on that (send_reachable_members).
 bool raft_peer::is_alive(node_id member, const std::vector<raft::progress_view>& progress) const {
   if (member == self_.id)
     return true;
@@ -307,10 +307,10 @@ bool raft_peer::is_alive(node_id member, const std::vector<raft::progress_view>&
          });
 }
 
-void raft_peer::tell_members_heard() {
+void raft_peer::send_reachable_members() {
   if (!serving_)
     return;
-  members_heard h{core_.term(), {{self_.id, true}}};
+  reachable_members h{core_.term(), {{self_.id, true}}};
   for (const auto& p : core_.progress()) {
     // Ticks, not time: a paused node cannot receive anything.
     if (p.silent_ticks * settings_.limits.tick >= settings_.member_silence)

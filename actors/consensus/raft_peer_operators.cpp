@@ -69,8 +69,8 @@ void raft_peer::decide(const forward::queued_call& c) {
     answer_decided(c.from, http::render_health(health(*rules)));
   else if (const auto* add = std::get_if<forward::add_member>(&*call))
     begin_addition({c.from, *add, c.deadline});
-  else if (const auto* agent = std::get_if<forward::agent_heard>(&*call))
-    hear_client_agent(c.from, *agent);
+  else if (const auto* agent = std::get_if<forward::agent_received>(&*call))
+    note_client_agent(c.from, *agent);
   else if (const auto* leaving_member = std::get_if<forward::let_leave>(&*call))
     let_leave(c, leaving_member->id);
   else if (const auto* lost = std::get_if<forward::force_leave>(&*call))
@@ -91,20 +91,20 @@ void raft_peer::answer_decided(const forward::origin& to, state::reply reply) {
   answer_here({to.id, wire::call_outcome::done, std::move(reply), {}, {}});
 }
 
-void raft_peer::hear_client_agent(const forward::origin& from, const forward::agent_heard& agent) {
+void raft_peer::note_client_agent(const forward::origin& from, const forward::agent_received& agent) {
   if (node_actors_->health_checks)
-    send(node_actors_->health_checks, client_agent_heard{agent, from});
+    send(node_actors_->health_checks, client_agent_contact{agent, from});
   else
     answer_decided(from, true);
 }
 
 /// Members that respond to this leader, itself included.
 std::vector<node_id> raft_peer::members_that_answer() const {
-  std::vector<node_id> heard{self_.id};
+  std::vector<node_id> reachable{self_.id};
   for (const auto& p : core_.progress())
     if (connected_.contains(p.id) && p.silent_ticks * settings_.limits.tick < settings_.member_silence)
-      heard.push_back(p.id);
-  return heard;
+      reachable.push_back(p.id);
+  return reachable;
 }
 
 void raft_peer::let_leave(const forward::queued_call& c, const std::string& uuid) {
@@ -127,13 +127,13 @@ void raft_peer::force_leave(const forward::queued_call& c, const std::string& na
   if (lost->id == c.from.node) // a running server refutes that it has left, as in Consul,
                                // whose tests request this for the server itself
     return answer_decided(c.from, true);
-  const auto heard = members_that_answer();
-  if (std::find(heard.begin(), heard.end(), lost->id) != heard.end())
+  const auto reachable = members_that_answer();
+  if (std::find(reachable.begin(), reachable.end(), lost->id) != reachable.end())
     return answer_decided(
         c.from, state::refusal{
                     "agent: server '" + name +
                     "' is alive: make it leave with /v1/agent/leave, or remove it with DELETE /v1/operator/raft/peer"});
-  if (auto why = forward::too_few_without(core_.config(), lost->id, heard))
+  if (auto why = forward::too_few_without(core_.config(), lost->id, reachable))
     return answer_decided(c.from, state::refusal{"agent: server '" + name + "' cannot be removed: " + *why});
   begin_removal({c.from,
                  {forward::remove_member::named_by::id, lost->uuid},

@@ -65,8 +65,8 @@ void raft_peer::log_role(const raft::soft_state& before) {
                {{"node", self_.name}, {"reason", name_of(why)}, {"term", soft_.term.value}});
   }
   if (campaigns(soft_.role) && (!campaigns(before.role) || before.role == role::candidate)) {
-    const auto heard = std::chrono::nanoseconds(vitals_->leader_heard_ns.load(std::memory_order_relaxed));
-    const auto silent = std::chrono::duration_cast<std::chrono::milliseconds>(local_now() - heard);
+    const auto received = std::chrono::nanoseconds(vitals_->leader_contact_ns.load(std::memory_order_relaxed));
+    const auto silent = std::chrono::duration_cast<std::chrono::milliseconds>(local_now() - received);
     std::string reason(name_of(core_.why_election()));
     if (core_.why_election() == raft::election_cause::leader_silent && !connected_.contains(last_leader_))
       reason = "connection to the leader lost";
@@ -74,7 +74,7 @@ void raft_peer::log_role(const raft::soft_state& before) {
               {{"node", self_.name},
                {"reason", reason},
                {"last_leader", known},
-               {"last_contact", heard.count() == 0 ? std::string("never") : std::to_string(silent.count()) + "ms"},
+               {"last_contact", received.count() == 0 ? std::string("never") : std::to_string(silent.count()) + "ms"},
                {"term", soft_.role == role::candidate ? soft_.term.value : soft_.term.next().value}});
   } else if (soft_.role == role::candidate) {
     log::debug("raft_peer", "votes requested", {{"node", self_.name}, {"term", soft_.term.value}});
@@ -188,9 +188,9 @@ void raft_peer::tell_log_of_no_majority(int ticks) {
     voters.push_back({self_.name, true, writing_ || disk_full_ ? core_.commit_index() : core_.last_index(), disk_full_,
                       writing_ ? now() - write_began_ : std::chrono::nanoseconds(0)});
   for (const auto& p : core_.progress()) {
-    const auto* said = formation_.find(p.id);
+    const auto* sent = formation_.find(p.id);
     if (config.is_voter(p.id))
-      voters.push_back({name_of_server(p.id), false, p.match, said != nullptr && said->disk_full,
+      voters.push_back({name_of_server(p.id), false, p.match, sent != nullptr && sent->disk_full,
                         p.silent_ticks * settings_.limits.tick});
   }
   const auto missing = diagnosis::missing_for_commit(voters, core_.commit_index());
@@ -239,11 +239,11 @@ void raft_peer::answer_status(const status_request& s) {
   r.snapshot_index = checkpointed_;
   r.last_term = core_.term_at(core_.last_index());
   r.snapshot_term = checkpoint_term_;
-  const auto heard = std::chrono::nanoseconds(vitals_->leader_heard_ns.load(std::memory_order_relaxed));
+  const auto received = std::chrono::nanoseconds(vitals_->leader_contact_ns.load(std::memory_order_relaxed));
   r.ms_since_leader =
-      heard.count() == 0
+      received.count() == 0
           ? -1
-          : static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(local_now() - heard).count());
+          : static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(local_now() - received).count());
   r.digest = vitals_->digest.load(std::memory_order_relaxed);
   r.digest_at = log_index{vitals_->digest_index.load(std::memory_order_relaxed)};
   r.registered = {

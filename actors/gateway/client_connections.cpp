@@ -94,7 +94,7 @@ void client_connections::take(boost::asio::io_context& loop, client_agent_connec
                                        host_.now());
   add(std::make_shared<http_connection>(host_, limits_, c.fd, kept_address, std::move(tls),
                                         std::make_unique<const http::client_agent>(std::move(c.who))))
-      .start(c.said);
+      .start(c.after_hello);
 }
 
 http_connection& client_connections::add(std::shared_ptr<http_connection> c) {

@@ -24,7 +24,7 @@ struct client_agent_connection {
   http::client_agent who;
   std::string address;                 ///< client's IP address, without port
   std::optional<tls::channel> channel; ///< none: without TLS
-  std::string said;                    ///< bytes after the hello, decrypted
+  std::string after_hello;             ///< bytes after the hello, decrypted
 };
 
 /// A connection that one gateway accepted and another one is to serve.

@@ -38,11 +38,11 @@ void http_connection::start() {
   wait_readable();
 }
 
-void http_connection::start(std::string_view said) {
+void http_connection::start(std::string_view after_hello) {
   const auto self = shared_from_this();
   start();
-  if (!said.empty() && open())
-    take(said);
+  if (!after_hello.empty() && open())
+    take(after_hello);
   account();
 }
 

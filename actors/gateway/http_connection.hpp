@@ -28,8 +28,8 @@ public:
 
   bool open() const { return fd_ >= 0; }
   void start();
-  /// @param said bytes received before this object was created
-  void start(std::string_view said);
+  /// @param after_hello bytes received before this object was created
+  void start(std::string_view after_hello);
   /// Writes the answers that are next, continues with further requests.
   void progress() override;
   bool send_now(const http::shared_body_ptr& piece) override;

@@ -424,15 +424,16 @@ void http_gateway::show_metrics(exchange& e, const http::local_request& r) {
 }
 
 void http_gateway::describe_host(exchange& e) {
-  const auto said = std::make_shared<std::string>();
+  const auto computed = std::make_shared<std::string>();
   do_elsewhere(
       e,
-      [said, disk = settings_.disk, at = settings_.wall_clock()] {
-        *said = host_json(disk, std::chrono::duration_cast<std::chrono::nanoseconds>(at.time_since_epoch()).count());
+      [computed, disk = settings_.disk, at = settings_.wall_clock()] {
+        *computed =
+            host_json(disk, std::chrono::duration_cast<std::chrono::nanoseconds>(at.time_since_epoch()).count());
         return std::string();
       },
-      [said](exchange& waiting, const std::string&) {
-        waiting.answer = http::json_response(std::move(*said), waiting.options);
+      [computed](exchange& waiting, const std::string&) {
+        waiting.answer = http::json_response(std::move(*computed), waiting.options);
       });
 }
 

@@ -83,11 +83,11 @@ void http_gateway::do_elsewhere(exchange& e, std::function<std::string()> work,
   const auto id = pending_.add(e, answer_due());
   settings_.files.elsewhere([this, self = caf::strong_actor_ptr(ctrl()), loop = &asio_->loop(), id,
                              work = std::move(work), then = std::move(then)] {
-    boost::asio::post(*loop, [this, self, id, then, said = work()] {
+    boost::asio::post(*loop, [this, self, id, then, computed = work()] {
       if (exited_)
         return;
       if (auto* waiting = pending_.settle(id))
-        then(*waiting, said);
+        then(*waiting, computed);
       pending_.progress();
     });
   });

@@ -288,7 +288,7 @@ void running_node::serve_client_agent(identified_peer p) {
                        {self.name, self.uuid, split_host_port(self.address).host, is_authenticated(p)},
                        std::move(p.address),
                        std::move(p.channel),
-                       std::move(p.said)});
+                       std::move(p.after_hello)});
 }
 
 status running_node::leave() {

@@ -36,8 +36,9 @@ bool allows(const acl::authorizer& may, const state::permission_needed& n) {
 }
 
 /// Response to a deregistration without write permission: nothing is left to do, as in Consul.
-bool is_not_there(const std::string& said) {
-  return said.find("Unknown service '") != std::string::npos || said.find("Unknown check '") != std::string::npos;
+bool is_not_there(const std::string& response) {
+  return response.find("Unknown service '") != std::string::npos ||
+         response.find("Unknown check '") != std::string::npos;
 }
 
 } // namespace
@@ -143,13 +144,13 @@ void remote_tables::write(const check_write& w) {
 void remote_tables::deregister(std::string body, const std::string& secret, const std::string& of_node,
                                std::function<void(int, std::string)> then) {
   constexpr auto target = "/v1/catalog/deregister";
-  const auto settled = [then](int status, std::string said) {
-    const bool gone = is_not_there(said);
-    then(gone ? 200 : status, std::move(said));
+  const auto settled = [then](int status, std::string response) {
+    const bool gone = is_not_there(response);
+    then(gone ? 200 : status, std::move(response));
   };
-  ask("PUT", target, body, secret, [=, this](int status, std::string said) {
+  ask("PUT", target, body, secret, [=, this](int status, std::string response) {
     if (status != 403 || secret == of_node)
-      return settled(status, std::move(said));
+      return settled(status, std::move(response));
     ask("PUT", target, body, of_node, settled);
   });
 }

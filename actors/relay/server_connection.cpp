@@ -58,7 +58,7 @@ void server_connection::connected(const std::string& hello) {
   in_.resize(read_bytes);
   read_more();
   if (!channel_)
-    heard({});
+    received({});
 }
 
 void server_connection::close() {
@@ -118,12 +118,12 @@ void server_connection::read_more() {
       return;
     if (e)
       return self->fail(e == asio::error::eof ? "EOF" : e.message());
-    self->heard(std::string_view(self->in_).substr(0, n));
+    self->received(std::string_view(self->in_).substr(0, n));
     self->read_more();
   });
 }
 
-void server_connection::heard(std::string_view wire) {
+void server_connection::received(std::string_view wire) {
   if (channel_) {
     plain_.clear();
     const auto fed = channel_->feed(wire, plain_);

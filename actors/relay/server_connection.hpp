@@ -63,7 +63,7 @@ private:
   void say(std::string_view plaintext);
   void write_more();
   void read_more();
-  void heard(std::string_view wire);
+  void received(std::string_view wire);
   void parse(std::string_view plaintext);
   void tell_head();
   void answer_complete(bool more_came);

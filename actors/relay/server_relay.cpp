@@ -63,7 +63,7 @@ server_relay::~server_relay() {
 void server_relay::start() {
   if (!servers_.empty())
     preferred_ = static_cast<std::size_t>(random_.below(servers_.size()));
-  heard_at_ = loop_.now();
+  contact_at_ = loop_.now();
   tick();
 }
 

@@ -94,7 +94,7 @@ private:
   header_list proof_of_node() const;
   void beaten(int status, const std::string& what);
   void complain(monotonic_time now);
-  void wait_until_heard(std::function<void(std::string)> then);
+  void wait_until_received(std::function<void(std::string)> then);
   void tell_joined(const std::string& why);
   void give_up_joins(monotonic_time now);
   bool knows(const std::string& address) const;
@@ -120,7 +120,7 @@ private:
 
   std::unique_ptr<question> beat_, listing_, leaving_;
   monotonic_time next_beat_{}, beat_due_{}, next_listing_{}, next_rebalance_{};
-  monotonic_time heard_at_{}, next_complaint_{}; ///< last successful heartbeat, or the start
+  monotonic_time contact_at_{}, next_complaint_{}; ///< last successful heartbeat, or the start
   std::string beat_failure_;
   bool refused_ = false; ///< by the leader, as an unknown agent
   struct joined {

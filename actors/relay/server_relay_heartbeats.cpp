@@ -52,7 +52,7 @@ void server_relay::beaten(int status, const std::string& what) {
   refused_ = status == refused_status;
   beat_failure_ = alive ? std::string() : what;
   if (alive)
-    heard_at_ = loop_.now();
+    contact_at_ = loop_.now();
   complain(loop_.now());
   say(alive);
   if (alive || refused_)
@@ -60,7 +60,7 @@ void server_relay::beaten(int status, const std::string& what) {
 }
 
 void server_relay::complain(monotonic_time now) {
-  if ((!refused_ && now - heard_at_ < unheard_limit) || now < next_complaint_)
+  if ((!refused_ && now - contact_at_ < unheard_limit) || now < next_complaint_)
     return;
   next_complaint_ = now + complaint_interval;
   if (refused_)

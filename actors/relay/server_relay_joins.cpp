@@ -38,7 +38,7 @@ void server_relay::join(const std::string& address, std::function<void(std::stri
       if (answers_ != true)
         preferred_ = servers_.size() - 1;
     }
-    wait_until_heard(then);
+    wait_until_received(then);
   };
   server_connection::events events;
   events.ready = [end](server_connection& c) { end(c, {}); };
@@ -52,7 +52,7 @@ void server_relay::join(const std::string& address, std::function<void(std::stri
   c->dial(*to, hello_);
 }
 
-void server_relay::wait_until_heard(std::function<void(std::string)> then) {
+void server_relay::wait_until_received(std::function<void(std::string)> then) {
   if (answers_ == true)
     return then({});
   joined_.push_back({std::move(then), loop_.now() + join_limit});

@@ -383,8 +383,8 @@ void fsm::publish(state::effects changed) {
 
 void fsm::read(const read_query& q) {
   const auto mode = q.request.mode;
-  const auto heard_of_leader = vitals_->leader_heard_ns.load(std::memory_order_relaxed) != 0 || view_.serving;
-  if (may_read_at_once(mode, lease_until_, now(), heard_of_leader))
+  const auto received_from_leader = vitals_->leader_contact_ns.load(std::memory_order_relaxed) != 0 || view_.serving;
+  if (may_read_at_once(mode, lease_until_, now(), received_from_leader))
     return serve(q);
   auto& group = mode == http::consistency::consistent ? gathering_consistent_ : gathering_default_;
   group.queries.push_back(q);
@@ -738,7 +738,8 @@ cluster_time fsm::cluster_now() {
 }
 
 std::uint64_t fsm::ms_since_leader() {
-  return milliseconds_since(std::chrono::nanoseconds(vitals_->leader_heard_ns.load(std::memory_order_relaxed)), now());
+  return milliseconds_since(std::chrono::nanoseconds(vitals_->leader_contact_ns.load(std::memory_order_relaxed)),
+                            now());
 }
 
 // ---- maintenance

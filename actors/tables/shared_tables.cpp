@@ -14,12 +14,13 @@ std::uint64_t milliseconds_since(std::chrono::nanoseconds then, monotonic_time n
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, silent.count()));
 }
 
-bool may_read_at_once(http::consistency mode, monotonic_time lease_until, monotonic_time now, bool heard_of_leader) {
+bool may_read_at_once(http::consistency mode, monotonic_time lease_until, monotonic_time now,
+                      bool received_from_leader) {
   switch (mode) {
   case http::consistency::stale:
     // docs/contract/06, section 2: a server that never had contact with a leader serves
     // no stale reads; they wait like others.
-    return heard_of_leader;
+    return received_from_leader;
   case http::consistency::normal:
     return lease_until > monotonic_time{} && (now < lease_until || MUTANT(lease_ended_by_word_only));
   case http::consistency::consistent:
@@ -66,8 +67,8 @@ std::optional<read_result> shared_tables::read(std::size_t reader, const http::r
     return std::nullopt;
   const auto until = lease_until();
   const bool serving = serving_.load(std::memory_order_relaxed);
-  const std::chrono::nanoseconds heard(vitals_.leader_heard_ns.load(std::memory_order_relaxed));
-  if (!may_read_at_once(requested.mode, until, now, serving || heard.count() != 0) ||
+  const std::chrono::nanoseconds received(vitals_.leader_contact_ns.load(std::memory_order_relaxed));
+  if (!may_read_at_once(requested.mode, until, now, serving || received.count() != 0) ||
       machine_->locked_out_until(get->key)) // the remaining time is known only where cluster time is
     return std::nullopt;
   // These tables may lack committed entries that another server has already returned:
@@ -77,7 +78,7 @@ std::optional<read_result> shared_tables::read(std::size_t reader, const http::r
     return std::nullopt;
   read_result r{{}, machine_->evaluate(requested.query), 0, true};
   if (requested.mode == http::consistency::stale && !serving) {
-    r.last_contact_ms = milliseconds_since(heard, now);
+    r.last_contact_ms = milliseconds_since(received, now);
     r.known_leader = knows_leader_.load(std::memory_order_relaxed);
   }
   return r;

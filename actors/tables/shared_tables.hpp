@@ -24,7 +24,8 @@ std::uint64_t milliseconds_since(std::chrono::nanoseconds then, monotonic_time n
 
 /// Whether a read may be answered at once, with or without a lease and contact to a leader.
 /// @param lease_until zero: there is no lease here
-bool may_read_at_once(http::consistency mode, monotonic_time lease_until, monotonic_time now, bool heard_of_leader);
+bool may_read_at_once(http::consistency mode, monotonic_time lease_until, monotonic_time now,
+                      bool received_from_leader);
 
 /// One thread writes and publishes; each reader has its own thread.
 class shared_tables {

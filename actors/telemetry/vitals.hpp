@@ -18,7 +18,7 @@ struct vitals {
 
   /// Time of the last message from the leader, in nanoseconds of the node's monotonic clock; 0:
   /// never. raft_peer sets it. While this server leads, it is the current time on every tick.
-  std::atomic<std::int64_t> leader_heard_ns{0};
+  std::atomic<std::int64_t> leader_contact_ns{0};
   /// The commit index, stored before this server sends a message that carries it. Another server
   /// may answer clients from the entry at this index before this server has applied it.
   std::atomic<std::uint64_t> committed_index{0};

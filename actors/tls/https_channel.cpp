@@ -196,7 +196,7 @@ struct https_channel::state {
     return done{};
   }
 
-  status read_all(std::string_view wire, const listener& said) {
+  status read_all(std::string_view wire, const listener& on_plaintext) {
     source = wire;
     std::array<char, record_bytes> plaintext;
     for (;;) {
@@ -207,7 +207,7 @@ struct https_channel::state {
         return fail("client changes its keys too often");
       if (r != 1)
         return outcome_of(r);
-      if (!said({plaintext.data(), got}))
+      if (!on_plaintext({plaintext.data(), got}))
         return done{};
       if (source.empty() && SSL_has_pending(ssl.get()) == 0)
         return done{}; // calling OpenSSL would cost a buffer and find nothing
@@ -235,7 +235,7 @@ https_channel::~https_channel() = default;
 https_channel::https_channel(https_channel&&) noexcept = default;
 https_channel& https_channel::operator=(https_channel&&) noexcept = default;
 
-status https_channel::feed(std::string_view wire, const listener& said) {
+status https_channel::feed(std::string_view wire, const listener& on_plaintext) {
   auto& me = *state_;
   if (me.broken)
     return *me.broken;
@@ -255,7 +255,7 @@ status https_channel::feed(std::string_view wire, const listener& said) {
     return s;
   if (!me.established)
     return done{};
-  auto s = me.read_all(wire, said);
+  auto s = me.read_all(wire, on_plaintext);
   me.source = {};
   return s;
 }

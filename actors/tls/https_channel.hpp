@@ -32,7 +32,7 @@ public:
   using listener = std::function<bool(std::string_view plaintext)>;
   /// Takes received bytes. There may be output afterwards, also after a failure (the reason).
   /// @returns a failure: what is wrong with the client, or what it reported as wrong here
-  status feed(std::string_view wire, const listener& said);
+  status feed(std::string_view wire, const listener& on_plaintext);
 
   /// @pre established()
   status write(std::string_view plaintext);

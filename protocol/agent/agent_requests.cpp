@@ -204,12 +204,12 @@ reply local_agent::on(const fire_event& r, local_time) {
   auto e = r.event;
   events_.stamp(e);
   fired_.push_back(e);
-  heard(std::move(e));
+  received(std::move(e));
   return event_fired{r.event};
 }
 
-bool local_agent::heard(user_event e) {
-  if (!events_.heard(e))
+bool local_agent::received(user_event e) {
+  if (!events_.received(e))
     return false;
   if (concerns(e, settings_.registry.node.node, registry_.services()))
     events_.keep(std::move(e));

@@ -89,11 +89,11 @@ void client_agents::begin(local_time now) {
 void client_agents::found(const std::vector<state::node_ptr>& nodes, const std::set<std::string>& servers,
                           local_time now) {
   begun_ = now;
-  have_to_be_heard(nodes, servers);
+  have_to_be_reachable(nodes, servers);
 }
 
 void client_agents::found_again(const std::vector<state::node_ptr>& nodes, const std::set<std::string>& servers) {
-  have_to_be_heard(nodes, servers);
+  have_to_be_reachable(nodes, servers);
 }
 
 void client_agents::catalog_replaced(local_time now) {
@@ -116,7 +116,8 @@ bool client_agents::all_shown(local_time now) const {
   });
 }
 
-void client_agents::have_to_be_heard(const std::vector<state::node_ptr>& nodes, const std::set<std::string>& servers) {
+void client_agents::have_to_be_reachable(const std::vector<state::node_ptr>& nodes,
+                                         const std::set<std::string>& servers) {
   for (const auto& n : nodes) {
     if (!looks_like_agent(*n) || servers.contains(n->id) || agents_.size() >= limits_.agents_max)
       continue;
@@ -138,7 +139,7 @@ void client_agents::await(const state::node_record& n, local_time from) {
   auto& k = agents_[state::folded(n.node)];
   k.who = {n.node, n.id, n.address};
   k.of = owner_of(n);
-  k.last_heard = from;
+  k.last_contact = from;
   k.next_look = from + limits_.silence;
 }
 
@@ -209,7 +210,7 @@ bool client_agents::shown_alive(const identity& who) const {
   return it != agents_.end() && it->second.who == who && it->second.sent_liveness == true;
 }
 
-bool client_agents::heard(const identity& who, local_time now, const evidence& by) {
+bool client_agents::received(const identity& who, local_time now, const evidence& by) {
   if (refusal_of(who, now, by)) {
     forget_refusal(who);
     return false;
@@ -218,8 +219,8 @@ bool client_agents::heard(const identity& who, local_time now, const evidence& b
   const bool proves = !by.proof.empty() && by.proof != k.by.proof;
   const bool news = !k.alive(now, limits_) || k.who != who || proves || k.sent_liveness != true;
   take(k, who, by);
-  k.last_heard = now;
-  k.heard = true;
+  k.last_contact = now;
+  k.received = true;
   k.leaving = false;
   if (news)
     look_soon(k, now);
@@ -271,7 +272,8 @@ std::vector<std::string> client_agents::due(local_time now, std::size_t limit) {
       break;
     if (k.looking)
       continue;
-    const bool fell_silent = k.sent_liveness == true && !k.alive(now, limits_) && now - k.last_heard > limits_.silence;
+    const bool fell_silent =
+        k.sent_liveness == true && !k.alive(now, limits_) && now - k.last_contact > limits_.silence;
     if (now < k.next_look && !(fell_silent && k.pause == local_time{0}))
       continue;
     k.looking = true;
@@ -296,9 +298,9 @@ std::optional<state::command> client_agents::look(const std::string& name, const
   auto& k = it->second;
   k.looking = false;
   const bool alive = k.alive(now, limits_);
-  const bool silent = !alive && now - k.last_heard > limits_.silence;
+  const bool silent = !alive && now - k.last_contact > limits_.silence;
   take_owner(k, row, now);
-  if (auto why = (k.heard || k.leaving) && !k.accepted
+  if (auto why = (k.received || k.leaving) && !k.accepted
                      ? objection(k.who, k.by, k, k.leaving ? says::leaves : says::is_there)
                      : std::nullopt) {
     refused_at_look(k, std::move(*why));
@@ -307,7 +309,7 @@ std::optional<state::command> client_agents::look(const std::string& name, const
       await(*row, now);
     return std::nullopt;
   }
-  k.accepted = k.heard || k.leaving;
+  k.accepted = k.received || k.leaving;
   const bool own_row = row != nullptr && (row->id.empty() || row->id == k.who.uuid);
   // Removes nothing that was not left there by an agent.
   if (k.leaving && (!own_row || row->id.empty() || !looks_like_agent(*row))) {
@@ -315,7 +317,7 @@ std::optional<state::command> client_agents::look(const std::string& name, const
     return std::nullopt;
   }
   // If no agent is known for the node, only rows left there by an agent are removed.
-  if ((!k.heard || k.leaving) && (!own_row || (liveness == nullptr && !k.leaving))) {
+  if ((!k.received || k.leaving) && (!own_row || (liveness == nullptr && !k.leaving))) {
     agents_.erase(it);
     return std::nullopt;
   }
@@ -323,14 +325,14 @@ std::optional<state::command> client_agents::look(const std::string& name, const
     agents_.erase(it);
     return std::nullopt;
   }
-  if (k.leaving || (silent && now - k.last_heard > limits_.forgotten)) {
+  if (k.leaving || (silent && now - k.last_contact > limits_.forgotten)) {
     k.written = "";
     k.pause = look_again_first;
     k.next_look = now + k.pause;
     return state::catalog_deregister{row->node, {}, {}};
   }
   if (!alive && !silent) { // it may still be alive
-    k.next_look = k.last_heard + limits_.silence;
+    k.next_look = k.last_contact + limits_.silence;
     return std::nullopt;
   }
   const bool requested_to_leave = own_row && is_requested_to_leave(*row);

@@ -93,7 +93,7 @@ public:
   /// Why the agent is rejected: its name is in use, wrong node, or too many; nullopt: it is not.
   std::optional<std::string> refusal_of(const identity& who, local_time now, const evidence& by = {}) const;
   /// @returns false: refusal_of() has the reason
-  bool heard(const identity& who, local_time now, const evidence& by = {});
+  bool received(const identity& who, local_time now, const evidence& by = {});
   /// Why its rows were not its own when last read; null: they were, or unread. Until heard again.
   const std::string* refused(const identity& who) const;
   /// The refusal was sent: its rows are read again when it is heard next.
@@ -126,8 +126,8 @@ private:
     /// The node's owner by its row, or by the last proposal. nullopt: it has no row, or was unread
     std::optional<owner> of;
     local_time of_awaited_until{}; ///< until then `of` counts without a row
-    local_time last_heard{};       ///< or when the leadership started
-    bool heard = false;            ///< in this leadership
+    local_time last_contact{};     ///< or when the leadership started
+    bool received = false;         ///< in this leadership
     bool leaving = false;
     bool looking = false;
     local_time next_look{}, pause{};
@@ -139,9 +139,9 @@ private:
 
     /// There was not enough time yet to notice that it is dead.
     bool may_live(local_time now, const client_agent_limits& l) const {
-      return now - last_heard <= l.silence || (heard && MUTANT(agent_death_unnoticed));
+      return now - last_contact <= l.silence || (received && MUTANT(agent_death_unnoticed));
     }
-    bool alive(local_time now, const client_agent_limits& l) const { return heard && may_live(now, l); }
+    bool alive(local_time now, const client_agent_limits& l) const { return received && may_live(now, l); }
   };
 
   using refusal_key = std::pair<std::string, std::string>; ///< folded name, and ID
@@ -154,7 +154,7 @@ private:
   enum class says : std::uint8_t { is_there, leaves };
   static std::optional<std::string> objection(const identity& who, const evidence& by, const known& k, says what);
   void refused_at_look(const known& k, std::string why);
-  void have_to_be_heard(const std::vector<state::node_ptr>& nodes, const std::set<std::string>& servers);
+  void have_to_be_reachable(const std::vector<state::node_ptr>& nodes, const std::set<std::string>& servers);
 
   client_agent_limits limits_;
   local_time begun_{};

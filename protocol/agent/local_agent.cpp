@@ -75,8 +75,8 @@ status local_agent::add_check(check_definition d, origin from, local_time now) {
   return done{};
 }
 
-bool local_agent::remove_service(const std::string& said) {
-  const auto id = registry_.registered_service_id(said);
+bool local_agent::remove_service(const std::string& id_or_name) {
+  const auto id = registry_.registered_service_id(id_or_name);
   std::vector<std::string> checks;
   registry_.for_each_check([&](const std::string& check_id, const local_registry::check_entry& c) {
     if (c.row->service_id == id)
@@ -92,8 +92,8 @@ bool local_agent::remove_service(const std::string& said) {
   return true;
 }
 
-bool local_agent::remove_check(const std::string& said) {
-  const auto id = registry_.registered_check_id(said);
+bool local_agent::remove_check(const std::string& id_or_name) {
+  const auto id = registry_.registered_check_id(id_or_name);
   if (!registry_.remove_check(id))
     return false;
   schedule_.end(id);

@@ -91,7 +91,7 @@ public:
   // ---- events
 
   /// Another node's event. @returns whether it is new here
-  bool heard(user_event e);
+  bool received(user_event e);
 
   // ---- actions collected since the last call
 

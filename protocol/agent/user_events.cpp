@@ -68,13 +68,13 @@ bool concerns(const user_event& e, std::string_view node, const std::vector<stat
   });
 }
 
-bool user_events::heard(const user_event& e) {
+bool user_events::received(const user_event& e) {
   clock_ = std::max(clock_, e.time);
-  if (std::find(heard_.begin(), heard_.end(), e.id) != heard_.end())
+  if (std::find(received_.begin(), received_.end(), e.id) != received_.end())
     return false;
-  heard_.push_back(e.id);
-  if (heard_.size() > kept_max)
-    heard_.pop_front();
+  received_.push_back(e.id);
+  if (received_.size() > kept_max)
+    received_.pop_front();
   return true;
 }
 

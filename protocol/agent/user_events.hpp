@@ -37,7 +37,7 @@ public:
   /// Stamps an event of this node.
   void stamp(user_event& e) { e.time = ++clock_; }
   /// An event arrived: advances the clock past its time. @returns false: it is already known.
-  bool heard(const user_event& e);
+  bool received(const user_event& e);
   /// Keeps it for readers.
   void keep(user_event e);
 
@@ -50,7 +50,7 @@ public:
 
 private:
   std::deque<user_event> kept_;
-  std::deque<std::string> heard_; ///< IDs, also of events that do not concern this node
+  std::deque<std::string> received_; ///< IDs, also of events that do not concern this node
   std::uint64_t clock_ = 0;
 };
 

@@ -47,7 +47,7 @@ bool exchange::answered(node_id from, const probe_answer& a, local_time now) {
   return counts;
 }
 
-void exchange::heard(const news& n, std::uint64_t wall_ms) {
+void exchange::received(const news& n, std::uint64_t wall_ms) {
   for (const auto& r : n.rows) {
     if (!is_usable(r) || r.stamp > wall_ms + ahead_max_ms)
       continue;
@@ -85,14 +85,14 @@ void exchange::store(row r, bool ours) {
 
 /// The origin is not sent at once, as it would soon be wrong. A lone server stays there.
 void exchange::say_own(local_time now, std::uint64_t wall_ms) {
-  const bool due = said_own_ ? now - own_said_at_ >= own_interval : has_measured_ || now - began_ >= own_interval;
+  const bool due = sent_own_ ? now - own_sent_at_ >= own_interval : has_measured_ || now - began_ >= own_interval;
   if (!due)
     return;
-  own_said_at_ = now;
+  own_sent_at_ = now;
   const auto before = table_.find(table::key_of(own_name_, {}));
-  if (said_own_ && before != nullptr && before->at == estimator_.own())
+  if (sent_own_ && before != nullptr && before->at == estimator_.own())
     return;
-  said_own_ = true;
+  sent_own_ = true;
   put(own_name_, {}, estimator_.own(), wall_ms);
 }
 

@@ -38,7 +38,7 @@ public:
   probe_answer requested(const probe& p) const { return {p.sent_ns, estimator_.own()}; }
   /// Only a reply to the last request counts. @returns whether it did
   bool answered(node_id from, const probe_answer& a, local_time now);
-  void heard(const news& n, std::uint64_t wall_ms);
+  void received(const news& n, std::uint64_t wall_ms);
   /// A client reports a node's coordinate. @returns false: rejected by is_usable()
   bool put(std::string node, std::string segment, const coordinate& at, std::uint64_t wall_ms);
 
@@ -62,8 +62,8 @@ private:
   std::string own_name_;
   estimator estimator_;
   bool has_measured_ = false;
-  bool said_own_ = false;
-  local_time began_{0}, next_tick_{0}, own_said_at_{0};
+  bool sent_own_ = false;
+  local_time began_{0}, next_tick_{0}, own_sent_at_{0};
 
   table table_;
   // Rows in order of arrival. If full, the oldest is dropped.

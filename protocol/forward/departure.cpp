@@ -30,10 +30,10 @@ std::string names_without(const raft::configuration& config, node_id self) {
 } // namespace
 
 std::optional<std::string> too_few_without(const raft::configuration& now, node_id leaving_member,
-                                           const std::vector<node_id>& heard) {
+                                           const std::vector<node_id>& reachable) {
   const auto stay = others_who_vote(now, leaving_member);
   const auto alive = static_cast<std::size_t>(
-      std::count_if(stay.begin(), stay.end(), [&](node_id id) { return contains(heard, id); }));
+      std::count_if(stay.begin(), stay.end(), [&](node_id id) { return contains(reachable, id); }));
   if (alive >= stay.size() / 2 + 1)
     return std::nullopt;
   return "of the " + std::to_string(stay.size()) + " remaining voters only " + std::to_string(alive) +
@@ -64,14 +64,14 @@ departure::step departure::next(const place& here, time now) {
   if (leads && now < next_hand_over_)
     return wait{};
   if (leads) {
-    if (auto why = too_few_without(here.config, here.self, here.heard)) {
+    if (auto why = too_few_without(here.config, here.self, here.reachable)) {
       if (now < *begun_ + patience)
         return wait{};
       return over{failure{*why}};
     }
     std::vector<node_id> heirs;
     std::copy_if(others.begin(), others.end(), std::back_inserter(heirs),
-                 [&](node_id id) { return contains(here.heard, id); });
+                 [&](node_id id) { return contains(here.reachable, id); });
     if (hand_overs_ < std::min(heirs.size(), hand_overs_max) && !here.config.joint()) {
       next_hand_over_ = now + hand_over_limit;
       return hand_over{heirs[hand_overs_++]};

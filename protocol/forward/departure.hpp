@@ -13,10 +13,11 @@
 
 namespace belay::forward {
 
-/// Why that server must not be removed: the rest has no majority among `heard`. nullopt: it may.
-/// @param heard the servers that respond; `leaving_member` may be one of them
+/// Why that server must not be removed: the rest has no majority among `reachable`. nullopt: it
+/// may.
+/// @param reachable the servers that respond; `leaving_member` may be one of them
 std::optional<std::string> too_few_without(const raft::configuration& now, node_id leaving_member,
-                                           const std::vector<node_id>& heard);
+                                           const std::vector<node_id>& reachable);
 
 class departure {
 public:
@@ -42,7 +43,7 @@ public:
     node_id leader;      ///< zero: unknown
     bool serves = false; ///< it leads, and its term has a committed entry
     const raft::configuration& config;
-    const std::vector<node_id>& heard; ///< by the leader; otherwise unused
+    const std::vector<node_id>& reachable; ///< by the leader; otherwise unused
   };
   step next(const place& here, time now);
   void answered(status how) { answer_ = std::move(how); }

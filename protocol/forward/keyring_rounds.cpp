@@ -23,8 +23,8 @@ void keyring_rounds::settle(round& r, node_id member, bool answered, keyring_ans
     if (id != member || !s.waiting)
       continue;
     s.waiting = false;
-    s.said.answered = answered;
-    s.said.answer = std::move(a);
+    s.response.answered = answered;
+    s.response.answer = std::move(a);
     return;
   }
 }
@@ -67,7 +67,7 @@ std::vector<keyring_outcome> keyring_rounds::take_finished() {
     }
     keyring_outcome o{it->first, std::move(r.what), r.local_only, {}};
     for (auto& [id, s] : r.members)
-      o.members.push_back(std::move(s.said));
+      o.members.push_back(std::move(s.response));
     over.push_back(std::move(o));
     it = rounds_.erase(it);
   }

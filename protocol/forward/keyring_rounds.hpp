@@ -57,7 +57,7 @@ public:
 private:
   struct state {
     bool waiting = true;
-    keyring_of_member said;
+    keyring_of_member response;
   };
   struct round {
     keyring_operation what;

@@ -32,17 +32,17 @@ std::string what_it_says(const handshake& p, const handshake& own) {
 
 std::string why_there_is_no_cluster(const formation& f, const std::vector<std::string>& named) {
   const auto own = f.own();
-  std::vector<std::string> heard, heard_at, missing;
+  std::vector<std::string> reachable, contact_at, missing;
   std::size_t fitting = 1;
   bool cluster = false;
-  for (const auto& p : f.heard()) {
-    heard.push_back(what_it_says(p, own));
-    heard_at.push_back(p.self.address);
+  for (const auto& p : f.connected()) {
+    reachable.push_back(what_it_says(p, own));
+    contact_at.push_back(p.self.address);
     cluster = cluster || (p.cluster_id != 0 && p.datacenter == own.datacenter);
     fitting += p.cluster_id == 0 && p.expect == own.expect && p.datacenter == own.datacenter ? 1 : 0;
   }
   for (const auto& address : named) // also of other datacenters: they are connected, although useless
-    if (address != own.self.address && std::find(heard_at.begin(), heard_at.end(), address) == heard_at.end())
+    if (address != own.self.address && std::find(contact_at.begin(), contact_at.end(), address) == contact_at.end())
       missing.push_back(address);
   std::string out;
   if (cluster)
@@ -56,7 +56,7 @@ std::string why_there_is_no_cluster(const formation& f, const std::vector<std::s
           std::to_string(fitting) + " have, including this one";
   else
     out = "the servers are agreeing on the first configuration";
-  out += "; heard: " + listed(heard);
+  out += "; heard: " + listed(reachable);
   if (!missing.empty())
     out += "; not heard: " + listed(missing);
   return out;
@@ -73,8 +73,8 @@ std::string why_leaderless(const formation& f, const configuration& config, cons
   std::size_t there = 0;
   for (const auto id : config.voters) {
     const auto* m = config.find(id);
-    if (const auto* said = f.find(id); said != nullptr && said->disk_full && connected.contains(id))
-      full.push_back(said->self.name);
+    if (const auto* sent = f.find(id); sent != nullptr && sent->disk_full && connected.contains(id))
+      full.push_back(sent->self.name);
     if (id == self || connected.contains(id))
       ++there;
     else

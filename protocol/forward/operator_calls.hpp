@@ -34,7 +34,7 @@ struct describe_health {
 };
 
 /// A client agent is alive, or leaves: the leader updates its health in the catalog.
-struct agent_heard {
+struct agent_received {
   std::string uuid;    ///< ID of its node
   std::string address; ///< address of its node, without port
   bool leaves = false; ///< deregister its node
@@ -57,6 +57,6 @@ struct force_leave {
   std::string name;
 };
 
-using operator_call = std::variant<remove_member, describe_health, add_member, let_leave, force_leave, agent_heard>;
+using operator_call = std::variant<remove_member, describe_health, add_member, let_leave, force_leave, agent_received>;
 
 } // namespace belay::forward

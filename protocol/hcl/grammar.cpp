@@ -4,7 +4,7 @@
 
 namespace belay::hcl {
 
-std::string grammar::said(const token& t) {
+std::string grammar::text_of_token(const token& t) {
   // No document contains tokens with errors.
   if (scanner_.complaint())
     return {};
@@ -30,7 +30,7 @@ value grammar::literal() {
     v.is = tok_.text == "true";
     break;
   default:
-    v.is = said(tok_);
+    v.is = text_of_token(tok_);
   }
   return v;
 }

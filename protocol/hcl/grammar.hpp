@@ -43,7 +43,7 @@ protected:
   bool forgotten() const { return !over_limit_ && tok_.kind == token_kind::rbrace; }
 
   /// The text of a name or a string. An invalid one is the final error, unless there is another.
-  std::string said(const token& t);
+  std::string text_of_token(const token& t);
   /// Reads a literal token other than null.
   value literal();
 

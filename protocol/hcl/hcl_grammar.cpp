@@ -59,7 +59,7 @@ outcome hcl_grammar::one_item(object& out) {
     return too_deep(made.at);
   made.keys.reserve(found.size());
   for (const auto& each : found)
-    made.keys.push_back(said(each));
+    made.keys.push_back(text_of_token(each));
   const auto end = tok_.kind == token_kind::assign ? any_value(made.is) : braces(made.is);
   if (end != outcome::done)
     return end;

@@ -57,7 +57,7 @@ outcome json_grammar::one_item(object& out) {
   while (scan().kind == token_kind::string) {
     if (made.keys.empty())
       made.at = tok_.at;
-    made.keys.push_back(said(tok_));
+    made.keys.push_back(text_of_token(tok_));
   }
   if (tok_.kind == token_kind::eof)
     return outcome::ended;

@@ -134,8 +134,8 @@ result<double> as_real(const value& v) {
 }
 
 result<bool> as_boolean(const value& v) {
-  if (const auto* said = std::get_if<bool>(&v.is))
-    return *said;
+  if (const auto* flag = std::get_if<bool>(&v.is))
+    return *flag;
   const auto* text = written(v);
   if (text == nullptr || is_fraction(v))
     return failure{"is not a boolean"};

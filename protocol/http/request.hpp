@@ -152,16 +152,16 @@ struct local_request {
   bool prometheus = false; ///< agent_metrics
   bool history = false;    ///< agent_metrics: of the last hour
   bool stale = false;
-  bool wan = false;                     ///< agent_members: append the datacenter to names
-  forward::remove_member removed = {};  ///< remove_peer
-  forward::add_member added = {};       ///< add_peer
-  forward::force_leave forced = {};     ///< force_leave
-  forward::keyring_operation keys = {}; ///< keyring
-  bool local_only = false;              ///< keyring
-  bool log_json = false;                ///< agent_monitor
-  agent_token_change token = {};        ///< agent_token
-  forward::agent_heard heard = {};      ///< agent_alive
-  coordinates::row place = {};          ///< coordinate_update: a node's coordinate, without its stamp
+  bool wan = false;                      ///< agent_members: append the datacenter to names
+  forward::remove_member removed = {};   ///< remove_peer
+  forward::add_member added = {};        ///< add_peer
+  forward::force_leave forced = {};      ///< force_leave
+  forward::keyring_operation keys = {};  ///< keyring
+  bool local_only = false;               ///< keyring
+  bool log_json = false;                 ///< agent_monitor
+  agent_token_change token = {};         ///< agent_token
+  forward::agent_received received = {}; ///< agent_alive
+  coordinates::row place = {};           ///< coordinate_update: a node's coordinate, without its stamp
   /// translate_rules: rules; agent_join: host:port; agent_monitor: level; agent_token: unknown name
   std::string text = {};
 };

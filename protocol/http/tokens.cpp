@@ -42,7 +42,7 @@ constexpr auto agent_token_names = std::to_array<agent_token_name>({
     {"acl_replication_token", agent_token_kind::replication},
 });
 
-std::string_view said_token(const request_context& c) {
+std::string_view response_token(const request_context& c) {
   if (const auto token = c.query.get("token"); !token.empty())
     return token;
   return c.consul_token.empty() ? bearer(c.authorization) : c.consul_token;
@@ -66,13 +66,13 @@ std::string_view token_header(std::string_view secret) {
 }
 
 std::string_view token_of(const request_context& c) {
-  if (const auto token = said_token(c); !token.empty())
+  if (const auto token = response_token(c); !token.empty())
     return token;
   return c.request.passed_on_by != nullptr ? std::string_view() : c.settings.default_token;
 }
 
 std::string_view brought_token(const request_context& c) {
-  const auto token = said_token(c);
+  const auto token = response_token(c);
   return could_be_token(token) ? token : std::string_view();
 }
 

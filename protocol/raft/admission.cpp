@@ -154,10 +154,10 @@ bool formation::all_lost_before(const member& joining_member, const core& leader
 std::optional<configuration> formation::without_idle_learner(const configuration& now) const {
   for (const auto id : now.learners) {
     const auto& learner = *now.find(id);
-    const auto* said = belongs(id) ? find(id) : nullptr;
-    if (settings_.admit_newcomers || (said != nullptr && said->proven))
+    const auto* sent = belongs(id) ? find(id) : nullptr;
+    if (settings_.admit_newcomers || (sent != nullptr && sent->proven))
       continue;
-    if (rival_of(learner, now) != nullptr || (said != nullptr && said->self != learner)) {
+    if (rival_of(learner, now) != nullptr || (sent != nullptr && sent->self != learner)) {
       PROBE("admission: learner dropped");
       return without(now, id);
     }
@@ -208,8 +208,8 @@ std::optional<configuration> formation::without_dead(const core& leader, const a
   // Removed servers rejoin by themselves only if all may join, or all here have credentials.
   const bool come_back = settings_.admit_newcomers ||
                          (!peers_.empty() && std::all_of(now.members.begin(), now.members.end(), [&](const member& m) {
-                           const auto* said = find(m.id);
-                           return said == nullptr || said->proven;
+                           const auto* sent = find(m.id);
+                           return sent == nullptr || sent->proven;
                          }));
   return come_back ? autopilot.without_dead(now, dead) : std::nullopt;
 }
@@ -234,19 +234,19 @@ std::optional<configuration> formation::next_demotion(const core& leader, const 
 std::vector<node_id> formation::heirs(const configuration& now) const {
   std::vector<node_id> all;
   for (const auto id : now.voters)
-    if (const auto* said = find(id); said != nullptr && belongs(id) && !said->replica)
+    if (const auto* sent = find(id); sent != nullptr && belongs(id) && !sent->replica)
       all.push_back(id);
   return all;
 }
 
 bool formation::may_learn_from(node_id leader, const configuration& now) const {
-  const auto* said = find(leader);
-  return !settings_.replica || now.is_voter(self_.id) || (said != nullptr && said->knows_replicas);
+  const auto* sent = find(leader);
+  return !settings_.replica || now.is_voter(self_.id) || (sent != nullptr && sent->knows_replicas);
 }
 
 bool formation::is_replica(node_id id) const {
-  const auto* said = find(id);
-  return id == self_.id ? settings_.replica : said != nullptr && said->replica;
+  const auto* sent = find(id);
+  return id == self_.id ? settings_.replica : sent != nullptr && sent->replica;
 }
 
 } // namespace belay::raft

@@ -384,7 +384,7 @@ std::vector<progress_view> core::progress() const {
 int core::ticks_since_leader() const {
   if (is_leader())
     return 0;
-  return impl_->leader_was_heard ? impl_->contact_ticks : -1;
+  return impl_->leader_was_reachable ? impl_->contact_ticks : -1;
 }
 
 std::string core::describe() const {

@@ -50,7 +50,7 @@ struct core::impl {
   /// @param why if this node leads: for the log
   void follow(term_id term, node_id new_leader, step_down_cause why = step_down_cause::newer_term);
   void lose_leadership();
-  void heard_leader();
+  void contacted_leader();
   /// Whether votes are refused to protect the lease of the leader last heard from.
   bool guards_leader() const;
   /// Whether this node is a voter, or its removal is not known to be committed.
@@ -84,8 +84,8 @@ struct core::impl {
   void on_append_reply(const message& m, const append_reply& r);
   void commit_by_count();
   /// Whether a quorum sent messages within an election timeout plus `more_ticks`.
-  bool quorum_is_heard(int more_ticks = 0) const { return quorum_is_heard(config(), more_ticks); }
-  bool quorum_is_heard(const configuration& c, int more_ticks) const;
+  bool quorum_is_reachable(int more_ticks = 0) const { return quorum_is_reachable(config(), more_ticks); }
+  bool quorum_is_reachable(const configuration& c, int more_ticks) const;
   std::variant<log_index, propose_error> propose(std::vector<payload> commands, cluster_time now);
 
   // ---- following.cpp: the follower's side of appends
@@ -185,10 +185,10 @@ struct core::impl {
   int ticks = 0;
 
   // ---- follower and candidate
-  int election_elapsed = 0;      ///< ticks since the timeout began
-  int election_timeout = 0;      ///< ticks; random each time
-  bool leader_was_heard = false; ///< since the start, for ticks_since_leader()
-  int contact_ticks = 0;         ///< since the last message from the leader
+  int election_elapsed = 0;          ///< ticks since the timeout began
+  int election_timeout = 0;          ///< ticks; random each time
+  bool leader_was_reachable = false; ///< since the start, for ticks_since_leader()
+  int contact_ticks = 0;             ///< since the last message from the leader
   local_time contact_time{0};
   bool refuses_votes = false;    ///< refuse votes for an election timeout after contact_ticks and contact_time
   log_index verified;            ///< this log equals the current leader's up to here

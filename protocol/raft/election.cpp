@@ -35,13 +35,13 @@ void core::impl::lose_leadership() {
   fail_reads();
   leading.reset();
   refuses_votes = false;
-  leader_was_heard = true; // this node was that leader
+  leader_was_reachable = true; // this node was that leader
   contact_ticks = 0;
 }
 
-void core::impl::heard_leader() {
+void core::impl::contacted_leader() {
   refuses_votes = true;
-  leader_was_heard = true;
+  leader_was_reachable = true;
   contact_ticks = 0;
   contact_time = now;
   if (election_elapsed > 0)
@@ -52,10 +52,10 @@ void core::impl::heard_leader() {
 bool core::impl::guards_leader() const {
   // After a contact the next tick may come early, and after a pause time jumps. So an election
   // timeout has passed only if both ticks and time say so.
-  const bool leader_heard =
+  const bool leader_contact =
       refuses_votes && (contact_ticks < lim.election_ticks || now - contact_time < lim.tick * lim.election_ticks);
   // A leader protects itself: it is in contact with a quorum, or it would have stepped down.
-  return (leading || leader_heard) && !MUTANT(vote_while_leader_heard);
+  return (leading || leader_contact) && !MUTANT(vote_while_leader_heard);
 }
 
 bool core::impl::alone() const {
@@ -83,7 +83,7 @@ void core::impl::tick_follower() {
   // If it is alone it does not wait, unless it has heard a leader since this process started. That
   // leader is about to remove itself and would be disturbed. After a restart it does not wait even
   // then, because a leader that removes itself has given up its lease (see lease_until).
-  if (alone() && soft.role == role::follower && may_campaign() && !(leader_was_heard && guards_leader())) {
+  if (alone() && soft.role == role::follower && may_campaign() && !(leader_was_reachable && guards_leader())) {
     campaign(false);
     return;
   }

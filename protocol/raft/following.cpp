@@ -17,7 +17,7 @@ bool core::impl::accept_leader(const message& m) {
   }
   if (m.term > hard.term || soft.role != role::follower || soft.leader != m.from)
     follow(m.term, m.from);
-  heard_leader();
+  contacted_leader();
   if (config().empty())
     members_received(self, {m.from});
   return true;

@@ -167,14 +167,14 @@ const handshake* formation::find(node_id peer) const {
   return it == peers_.end() ? nullptr : &it->second;
 }
 
-std::vector<handshake> formation::heard() const {
+std::vector<handshake> formation::connected() const {
   std::vector<handshake> all;
   for (const auto& [id, p] : peers_)
     all.push_back(p);
   return all;
 }
 
-std::vector<std::string> formation::heard_addresses() const {
+std::vector<std::string> formation::connected_addresses() const {
   std::vector<std::string> all;
   for (const auto& [id, p] : peers_)
     if (p.datacenter == datacenter_)
@@ -194,8 +194,8 @@ bool formation::ignored(std::uint64_t cluster) const {
   if (promised_cluster() == cluster && !dead(promise_))
     return false;
   return contains(promise_.refused, cluster) || std::any_of(peers_.begin(), peers_.end(), [&](const auto& p) {
-           const auto& said = p.second.first;
-           return contains(said.refused, cluster) && (said.set.empty() || cluster_of(said.set) != cluster) &&
+           const auto& sent = p.second.first;
+           return contains(sent.refused, cluster) && (sent.set.empty() || cluster_of(sent.set) != cluster) &&
                   could_refuse(p.second, cluster);
          });
 }
@@ -277,10 +277,10 @@ bool formation::dead(const promise& p) const {
     const auto* peer = m.id == self_.id ? nullptr : find(m.id);
     if (peer == nullptr || !peer->promises) // whether it is in a cluster now does not matter
       continue;
-    const auto& said = peer->first;
-    if (said.round > p.round || (said.round == p.round && said.set != p.set))
+    const auto& sent = peer->first;
+    if (sent.round > p.round || (sent.round == p.round && sent.set != p.set))
       return true;
-    if (said.round < p.round &&
+    if (sent.round < p.round &&
         (peer->cluster_id != 0 || peer->has_log)) // it never promised this set, and promises no more
       return true;
   }

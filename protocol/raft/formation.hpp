@@ -123,9 +123,9 @@ public:
   void bind(node_id peer);
   const handshake* find(node_id peer) const;
   /// All connected peers, with their last introduction.
-  std::vector<handshake> heard() const;
+  std::vector<handshake> connected() const;
   /// Addresses of the connected servers of this datacenter.
-  std::vector<std::string> heard_addresses() const;
+  std::vector<std::string> connected_addresses() const;
   /// A server that this one waits for to form a cluster; for the log. Empty: none.
   std::string waits_for() const;
 

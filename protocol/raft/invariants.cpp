@@ -67,7 +67,7 @@ broken_rule check_node(const core& c) {
     RULE(n.hard.voted_for == n.self);
     // It steps down instead: docs/internals/pitfalls.md R5, and dissertation 6.2.
     RULE(n.persist_age_ticks() <= n.lim.stall_elections * n.lim.election_ticks);
-    RULE(n.quorum_is_heard(1));
+    RULE(n.quorum_is_reachable(1));
     RULE(n.log.term_at(l.term_start) == n.hard.term || l.term_start <= n.log.base());
     for (const auto& [id, p] : l.followers) {
       RULE(id != n.self);

@@ -40,9 +40,9 @@ std::optional<propose_error> core::impl::propose_configuration(const configurati
   if (!well_formed(target) || target.joint() || target == config())
     return propose_error::invalid;
   const auto next = MUTANT(membership_not_joint) ? target : first_step(config(), target);
-  if (!quorum_is_heard(next, 0) && !MUTANT(unheard_members_accepted)) {
+  if (!quorum_is_reachable(next, 0) && !MUTANT(unheard_members_accepted)) {
     PROBE("raft: membership change refused, too few of the new members are heard");
-    return propose_error::quorum_not_heard;
+    return propose_error::quorum_not_reachable;
   }
   append_own(entry_kind::configuration, make_payload(encode(next)), time);
   return std::nullopt;

@@ -91,7 +91,7 @@ std::string_view name_of(propose_error e) {
     return "change_in_progress";
   case propose_error::no_noop_yet:
     return "no_noop_yet";
-  case propose_error::quorum_not_heard:
+  case propose_error::quorum_not_reachable:
     return "quorum_not_heard";
   case propose_error::invalid:
     return "invalid";

@@ -18,22 +18,23 @@ constexpr std::uint64_t wall_max = std::uint64_t{1} << 50;
 clock_mark peer_clocks::say(node_id peer, cluster_time wall, local_time now) const {
   clock_mark mark{static_cast<std::uint64_t>(now.count()), wall, 0, 0};
   if (const auto it = peers_.find(peer); it != peers_.end()) {
-    mark.heard_ns = it->second.sent_ns;
-    mark.held_ns = static_cast<std::uint64_t>((now - it->second.heard_at).count());
+    mark.contact_ns = it->second.sent_ns;
+    mark.held_ns = static_cast<std::uint64_t>((now - it->second.contact_at).count());
   }
   return mark;
 }
 
-std::optional<clock_skew> peer_clocks::heard(node_id peer, const clock_mark& mark, cluster_time wall, local_time now) {
+std::optional<clock_skew> peer_clocks::received(node_id peer, const clock_mark& mark, cluster_time wall,
+                                                local_time now) {
   auto& p = peers_[peer];
   p.sent_ns = mark.sent_ns;
-  p.heard_at = now;
+  p.contact_at = now;
   const auto now_ns = static_cast<std::uint64_t>(now.count());
   // Marks of an earlier process, or forged ones, do not refer to this clock.
-  if (mark.heard_ns == 0 || mark.heard_ns > now_ns || mark.held_ns > now_ns - mark.heard_ns ||
+  if (mark.contact_ns == 0 || mark.contact_ns > now_ns || mark.held_ns > now_ns - mark.contact_ns ||
       mark.wall.value > wall_max || wall.value > wall_max)
     return std::nullopt;
-  const auto round_trip = std::chrono::nanoseconds(now_ns - mark.heard_ns - mark.held_ns);
+  const auto round_trip = std::chrono::nanoseconds(now_ns - mark.contact_ns - mark.held_ns);
   if (round_trip > round_trip_max)
     return std::nullopt;
   const auto error = std::chrono::ceil<milliseconds>(round_trip / 2);

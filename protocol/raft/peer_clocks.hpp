@@ -12,10 +12,10 @@ namespace belay::raft {
 
 /// A server's clocks, as sent in a frame.
 struct clock_mark {
-  std::uint64_t sent_ns = 0;  ///< its monotonic clock when this was sent
-  cluster_time wall;          ///< its wall clock then, milliseconds since 1970
-  std::uint64_t heard_ns = 0; ///< sent_ns of the last mark it got from the receiver; zero: none yet
-  std::uint64_t held_ns = 0;  ///< how long ago that was
+  std::uint64_t sent_ns = 0;    ///< its monotonic clock when this was sent
+  cluster_time wall;            ///< its wall clock then, milliseconds since 1970
+  std::uint64_t contact_ns = 0; ///< sent_ns of the last mark it got from the receiver; zero: none yet
+  std::uint64_t held_ns = 0;    ///< how long ago that was
 
   bool operator==(const clock_mark&) const = default;
 };
@@ -30,7 +30,7 @@ class peer_clocks {
 public:
   clock_mark say(node_id peer, cluster_time wall, local_time now) const;
   /// @returns nullopt: the peer has not received a mark yet, or sent an impossible one
-  std::optional<clock_skew> heard(node_id peer, const clock_mark& mark, cluster_time wall, local_time now);
+  std::optional<clock_skew> received(node_id peer, const clock_mark& mark, cluster_time wall, local_time now);
   void lost(node_id peer) { peers_.erase(peer); }
   /// The largest known absolute skew of a connected peer; zero: none known.
   std::chrono::milliseconds largest() const;
@@ -38,7 +38,7 @@ public:
 private:
   struct peer_clock {
     std::uint64_t sent_ns = 0;
-    local_time heard_at{0};
+    local_time contact_at{0};
     std::optional<clock_skew> skew;
   };
   std::map<node_id, peer_clock> peers_;

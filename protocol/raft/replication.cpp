@@ -54,9 +54,9 @@ void core::impl::tick_leader() {
     else
       ++it;
   }
-  if (!quorum_is_heard(MUTANT(successor_named_early) ? -lim.election_ticks / 2 : 0))
+  if (!quorum_is_reachable(MUTANT(successor_named_early) ? -lim.election_ticks / 2 : 0))
     name_successor();
-  if (!quorum_is_heard() && !MUTANT(leader_without_quorum_stays)) {
+  if (!quorum_is_reachable() && !MUTANT(leader_without_quorum_stays)) {
     PROBE("raft: step down without quorum");
     follow(hard.term, {}, step_down_cause::no_quorum); // the vote of this term stays (docs/internals/pitfalls.md R1)
     return;
@@ -84,7 +84,7 @@ void core::impl::tick_leader() {
 }
 
 // New servers that are not among the followers yet count as heard: the leader has not sent to them.
-bool core::impl::quorum_is_heard(const configuration& c, int more_ticks) const {
+bool core::impl::quorum_is_reachable(const configuration& c, int more_ticks) const {
   return has_quorum(c, [&](node_id id) {
     const auto* p = leading->find(id);
     return id == self || p == nullptr || p->silent_ticks <= lim.election_ticks + more_ticks;

@@ -264,7 +264,7 @@ keyring_reply get_keyring_reply(byte_reader& r) {
 void put(byte_writer& w, const gossip& g) {
   w.u64(g.clock.sent_ns);
   w.u64(g.clock.wall.value);
-  w.u64(g.clock.heard_ns);
+  w.u64(g.clock.contact_ns);
   w.u64(g.clock.held_ns);
   w.varint(g.members.size());
   for (auto id : g.members)
@@ -275,7 +275,7 @@ gossip get_gossip(byte_reader& r) {
   gossip g;
   g.clock.sent_ns = r.u64();
   g.clock.wall = cluster_time{r.u64()};
-  g.clock.heard_ns = r.u64();
+  g.clock.contact_ns = r.u64();
   g.clock.held_ns = r.u64();
   const auto n = r.varint();
   if (n > members_max)

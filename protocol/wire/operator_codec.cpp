@@ -9,7 +9,7 @@ namespace belay::wire {
 namespace {
 
 using forward::add_member;
-using forward::agent_heard;
+using forward::agent_received;
 using forward::call_kind;
 using forward::describe_health;
 using forward::force_leave;
@@ -39,7 +39,7 @@ std::string take_word(std::string_view& bytes) {
 }
 
 std::optional<forward::operator_call> decode_agent(std::string_view bytes, bool leaves, bool proves) {
-  agent_heard a;
+  agent_received a;
   a.leaves = leaves;
   a.uuid = take_word(bytes);
   a.address = take_word(bytes);
@@ -59,7 +59,7 @@ std::optional<forward::operator_call> decode_agent(std::string_view bytes, bool 
   return a;
 }
 
-std::string encode_agent(const agent_heard& a) {
+std::string encode_agent(const agent_received& a) {
   if (a.source.empty())
     return std::string(a.leaves ? agent_leaves : agent_is_there) + a.uuid + " " + a.address + " " + a.name;
   std::string out(a.leaves ? proving_agent_leaves : proving_agent_is_there);
@@ -122,7 +122,7 @@ std::string encode_operator_call(const forward::operator_call& c) {
                         [](const add_member& a) {
                           return a.id.empty() ? std::string(added) + a.address : std::string(added_by_id) + a.id;
                         },
-                        [](const agent_heard& a) { return encode_agent(a); },
+                        [](const agent_received& a) { return encode_agent(a); },
                         [](const let_leave& l) { return std::string(leaving) + l.id; },
                         [](const force_leave& f) { return std::string(forced_out) + f.name; },
                         [](const remove_member& r) { return name_of(r.by) + (" " + r.name); },
@@ -144,11 +144,11 @@ std::optional<forward::operator_call> decode_operator_call(call_kind kind, std::
 
 std::optional<std::string> without_proof_of_agent(std::string_view bytes) {
   auto c = decode_change(bytes);
-  auto* heard = c ? std::get_if<agent_heard>(&*c) : nullptr;
-  if (heard == nullptr || heard->source.empty())
+  auto* received = c ? std::get_if<agent_received>(&*c) : nullptr;
+  if (received == nullptr || received->source.empty())
     return std::nullopt;
-  heard->source.clear();
-  return encode_agent(*heard);
+  received->source.clear();
+  return encode_agent(*received);
 }
 
 } // namespace belay::wire

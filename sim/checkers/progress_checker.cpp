@@ -54,7 +54,7 @@ bool progress_checker::works(std::size_t node) const {
   return core->last_index().value + behind_max >= committed.value;
 }
 
-bool progress_checker::hear_each_other(std::size_t a, std::size_t b) const {
+bool progress_checker::reach_each_other(std::size_t a, std::size_t b) const {
   return net_.connected(a, b) && !net_.is_cut(a, b) && !net_.is_cut(b, a) && !net_.is_slowed(a, b) &&
          !net_.is_slowed(b, a);
 }
@@ -66,7 +66,7 @@ bool progress_checker::is_enough(std::size_t able, std::size_t voters) const {
 bool progress_checker::still_able() const {
   for (const auto a : able_)
     for (const auto b : able_)
-      if (!works(a) || (a != b && !hear_each_other(a, b)))
+      if (!works(a) || (a != b && !reach_each_other(a, b)))
         return false;
   const auto config = nodes_.configuration();
   if (!config)
@@ -92,7 +92,7 @@ std::vector<std::size_t> progress_checker::able_majority() const {
     std::vector<std::size_t> chosen;
     for (std::size_t k = 0; k < voters.size(); ++k)
       if ((set >> k & 1) != 0 && std::all_of(chosen.begin(), chosen.end(),
-                                             [&](std::size_t other) { return hear_each_other(voters[k], other); }))
+                                             [&](std::size_t other) { return reach_each_other(voters[k], other); }))
         chosen.push_back(voters[k]);
     if (chosen.size() == static_cast<std::size_t>(std::popcount(set)) && chosen.size() > best.size())
       best = std::move(chosen);

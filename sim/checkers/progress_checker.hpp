@@ -36,7 +36,7 @@ public:
 
 private:
   bool works(std::size_t node) const;
-  bool hear_each_other(std::size_t a, std::size_t b) const;
+  bool reach_each_other(std::size_t a, std::size_t b) const;
   bool is_enough(std::size_t able, std::size_t voters) const;
   bool still_able() const;
   std::vector<std::size_t> able_majority() const;

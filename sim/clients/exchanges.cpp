@@ -4,7 +4,7 @@
 
 namespace belay::sim {
 
-connection_id exchanges::send(std::size_t server, std::string bytes, heard then, std::string uuid) {
+connection_id exchanges::send(std::size_t server, std::string bytes, received then, std::string uuid) {
   const auto number = ++last_;
   pending_.emplace(number, exchange{server, {}, std::move(then)});
   nodes_.gateway(server).send(number, std::move(bytes), std::move(uuid));

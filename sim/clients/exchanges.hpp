@@ -23,7 +23,7 @@ struct exchange_end {
 
 class exchanges {
 public:
-  using heard = std::function<void(exchange_end)>;
+  using received = std::function<void(exchange_end)>;
 
   /// @param first_connection its connections are numbered from there
   exchanges(schedule& time, event_trace& story, cluster& nodes, connection_id first_connection)
@@ -32,7 +32,7 @@ public:
   bool listens(std::size_t server) const { return nodes_.state(server) != node_state::down; }
   /// @param then is called once, not from this call; or never, after hang_up()
   /// @param uuid as of simulated_gateway::send(). @pre listens(server)
-  connection_id send(std::size_t server, std::string bytes, heard then, std::string uuid = {});
+  connection_id send(std::size_t server, std::string bytes, received then, std::string uuid = {});
   /// Does nothing for a number that is unknown, or no longer known. @returns whether it was known
   bool hang_up(connection_id number);
   /// Called while a server handles a message: the client receives the bytes afterwards.
@@ -44,7 +44,7 @@ private:
   struct exchange {
     std::size_t server;
     std::string bytes; ///< bytes of the response received so far
-    heard then;
+    received then;
   };
   using pending = std::map<connection_id, exchange>;
 

@@ -60,8 +60,8 @@ void unverified_peer::send(std::size_t to, node_id from, std::string words, wire
   auto self = nodes_.member(to);
   self.id = from;
   wire::hello hello{std::move(self), "dc1", nodes_.cluster_id(to), 0, {}, state::own_level};
-  const auto said = let_in ? let_in(to, hello) : peer_doors::admission{true, false, {}};
-  if (!said.in)
+  const auto decision = let_in ? let_in(to, hello) : peer_doors::admission{true, false, {}};
+  if (!decision.in)
     return;
   ++frames_;
   trace_.add(0x5716 ^ to << 16 ^ frames_ << 24);
@@ -69,7 +69,7 @@ void unverified_peer::send(std::size_t to, node_id from, std::string words, wire
     trace_.line(time_.now(), to, "a stranger, as server " + to_string(from) + ": " + words);
   actors::frames_received received;
   received.from = from;
-  received.proven = said.encrypted;
+  received.proven = decision.encrypted;
   if (from == own_id)
     received.list.emplace_back(std::move(hello));
   received.list.push_back(std::move(what));

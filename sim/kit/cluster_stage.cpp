@@ -159,9 +159,9 @@ public:
   std::size_t servers() const override { return swarm_.nodes; }
   bool listens(std::size_t server) const override { return exchanges_.listens(server); }
 
-  std::uint64_t send(std::size_t server, std::string bytes, std::function<void(belay_ground::reply)> heard) override {
+  std::uint64_t send(std::size_t server, std::string bytes, std::function<void(belay_ground::reply)> reached) override {
     return exchanges_.send(server, std::move(bytes),
-                           [heard = std::move(heard)](exchange_end end) { heard(reply_of(std::move(end))); });
+                           [reached = std::move(reached)](exchange_end end) { reached(reply_of(std::move(end))); });
   }
   void hang_up(std::uint64_t number) override { exchanges_.hang_up(number); }
 

@@ -44,9 +44,9 @@ public:
   // ---- servers, from 0 on
   virtual std::size_t servers() const = 0;
   virtual bool listens(std::size_t server) const = 0;
-  /// A whole HTTP request arrives at that server. `heard` is called once, not from this call; or
+  /// A whole HTTP request arrives at that server. `reached` is called once, not from this call; or
   /// never, after hang_up(). @returns its number, not 0. @pre listens()
-  virtual std::uint64_t send(std::size_t server, std::string bytes, std::function<void(reply)> heard) = 0;
+  virtual std::uint64_t send(std::size_t server, std::string bytes, std::function<void(reply)> reached) = 0;
   /// The client closes the connection of that request. Ignores unknown numbers.
   virtual void hang_up(std::uint64_t number) = 0;
 

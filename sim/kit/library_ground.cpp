@@ -122,12 +122,12 @@ void library_ground::renewed(operation& o, const exchange_end& end) {
 }
 
 std::uint64_t library_ground::send(std::size_t server, std::string bytes,
-                                   std::function<void(belay_ground::reply)> heard) {
+                                   std::function<void(belay_ground::reply)> reached) {
   const auto renewal = begun_renewal(server, bytes);
-  return exchanges_.send(server, std::move(bytes), [this, renewal, heard = std::move(heard)](exchange_end end) {
+  return exchanges_.send(server, std::move(bytes), [this, renewal, reached = std::move(reached)](exchange_end end) {
     if (renewal)
       renewed(*renewal, end);
-    heard(reply_of(std::move(end)));
+    reached(reply_of(std::move(end)));
   });
 }
 

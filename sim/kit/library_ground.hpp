@@ -42,7 +42,7 @@ public:
   std::uint64_t choose_rarely(std::uint16_t number, std::uint64_t n, std::uint32_t per_million) override;
   std::size_t servers() const override { return nodes_.size(); }
   bool listens(std::size_t server) const override { return exchanges_.listens(server); }
-  std::uint64_t send(std::size_t server, std::string bytes, std::function<void(belay_ground::reply)> heard) override;
+  std::uint64_t send(std::size_t server, std::string bytes, std::function<void(belay_ground::reply)> reached) override;
   void hang_up(std::uint64_t number) override { exchanges_.hang_up(number); }
   void note(std::uint64_t what) override { trace_.add(what); }
   bool traces() const override { return trace_.wanted(); }

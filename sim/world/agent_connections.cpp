@@ -153,7 +153,7 @@ void agent_connections::read(id number, connection& c, const std::string& bytes)
   if (!c.identified)
     return identify(number, c, bytes);
   if (!c.channel)
-    return said(c.server, number, bytes);
+    return received(c.server, number, bytes);
   std::string plaintext, output;
   const auto fed = c.channel->feed(bytes, plaintext);
   c.channel->take_output(output);
@@ -164,27 +164,28 @@ void agent_connections::read(id number, connection& c, const std::string& bytes)
     return refuse(number, c);
   }
   if (!plaintext.empty())
-    said(c.server, number, std::move(plaintext));
+    received(c.server, number, std::move(plaintext));
 }
 
 void agent_connections::identify(id number, connection& c, const std::string& bytes) {
-  auto heard = c.door->feed(bytes);
+  auto bytes_read = c.door->feed(bytes);
   if (auto output = c.door->take_answer(); !output.empty())
     travel(number, false, std::move(output));
-  if (heard && !*heard)
+  if (bytes_read && !*bytes_read)
     return;
   if (admitted)
-    admitted({c.agent, c.server, c.dialled, c.accepted, heard.ok(), heard.ok() && (*heard)->channel.has_value(),
-              heard.ok() ? std::string() : heard.error()});
-  if (!heard)
+    admitted({c.agent, c.server, c.dialled, c.accepted, bytes_read.ok(),
+              bytes_read.ok() && (*bytes_read)->channel.has_value(),
+              bytes_read.ok() ? std::string() : bytes_read.error()});
+  if (!bytes_read)
     return refuse(number, c);
-  auto& known = **heard;
+  auto& known = **bytes_read;
   INVARIANT(known.hello.client_agent);
   c.identified = true;
   c.channel = std::move(known.channel);
   identified(c.server, number, known.hello);
-  if (!known.said.empty())
-    said(c.server, number, std::move(known.said));
+  if (!known.after_hello.empty())
+    received(c.server, number, std::move(known.after_hello));
   c.door.reset();
 }
 

@@ -60,7 +60,7 @@ public:
   std::function<void(const admission& a)> admitted;
   /// The peer has shown in its handshake that it is an agent.
   std::function<void(std::size_t server, id connection, const wire::hello& hello)> identified;
-  std::function<void(std::size_t server, id connection, std::string bytes)> said;
+  std::function<void(std::size_t server, id connection, std::string bytes)> received;
   std::function<void(std::size_t server, id connection)> output_ended;
   std::function<void(std::size_t server, id connection)> hung_up;
   /// Whether the connection is an agent's connection to a server port.

@@ -65,8 +65,8 @@ cluster::cluster(schedule& time, tape& choices, event_trace& trace, simulated_ne
   agent_connections_.demands = [this](std::size_t server) { return doors_->demanded_by(server); };
   agent_connections_.admitted = [this](const agent_connections::admission& a) { doors_->check(a); };
   net_.let_in = [this](std::size_t dialler, std::size_t accepter, const wire::hello& hello) {
-    const auto said = doors_->let_in(dialler, accepter, hello);
-    return simulated_network::admission{said.in, said.encrypted};
+    const auto decision = doors_->let_in(dialler, accepter, hello);
+    return simulated_network::admission{decision.in, decision.encrypted};
   };
 }
 

@@ -37,7 +37,7 @@ void cluster::prepare_agents() {
     if (nodes_[server].gateway != nullptr)
       nodes_[server].gateway->identify(c, {who.name, who.uuid, split_host_port(who.address).host});
   };
-  agent_connections_.said = [this](std::size_t server, connection_id c, std::string bytes) {
+  agent_connections_.received = [this](std::size_t server, connection_id c, std::string bytes) {
     if (nodes_[server].gateway != nullptr)
       nodes_[server].gateway->send(c, std::move(bytes));
   };

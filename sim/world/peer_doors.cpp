@@ -40,11 +40,11 @@ peer_doors::admission identify(const end_of_connection& dialler, const end_of_co
   std::optional<tls::channel> channel;
   if (dialler.mine->dials_with_tls())
     channel.emplace(dialler.mine, tls::channel::side::dials);
-  bool said = false;
+  bool greeted = false;
   for (;;) {
     std::string out;
-    if (!said && (!channel || channel->established())) {
-      said = true;
+    if (!greeted && (!channel || channel->established())) {
+      greeted = true;
       if (!channel)
         out = words;
       else if (auto written = channel->write(words); !written)
@@ -54,16 +54,16 @@ peer_doors::admission identify(const end_of_connection& dialler, const end_of_co
       channel->take_output(out);
     if (out.empty())
       return {false, channel.has_value(), "both wait for each other"};
-    const auto heard = door.feed(out);
-    if (heard && *heard) {
-      INVARIANT((*heard)->hello == hello);
-      return {true, (*heard)->channel.has_value(), {}};
+    const auto decrypted = door.feed(out);
+    if (decrypted && *decrypted) {
+      INVARIANT((*decrypted)->hello == hello);
+      return {true, (*decrypted)->channel.has_value(), {}};
     }
     const auto answer = door.take_answer();
     std::string nothing;
     const auto received = channel ? channel->feed(answer, nothing) : status(done{});
-    if (!heard)
-      return {false, channel.has_value(), heard.error()};
+    if (!decrypted)
+      return {false, channel.has_value(), decrypted.error()};
     if (!received)
       return {false, true, "the dialling side: " + received.error()};
   }
@@ -256,25 +256,25 @@ peer_doors::admission peer_doors::let_in(std::size_t dialler, std::size_t accept
   const auto& a = servers_[accepter];
   PRECONDITION(d.store != nullptr && a.store != nullptr);
   const auto his = seconds_at(dialler), own = seconds_at(accepter);
-  auto said = checked("n" + std::to_string(dialler) + " at n" + std::to_string(accepter),
-                      identify({d.store->now(), his}, {a.store->now(), own}, hello),
-                      expect_admission(d.in_force, his, a.in_force, own,
-                                       hello.client_agent ? dials_as::client_agent : dials_as::server));
-  if (said.in) {
-    if (said.encrypted)
+  auto greeted = checked("n" + std::to_string(dialler) + " at n" + std::to_string(accepter),
+                         identify({d.store->now(), his}, {a.store->now(), own}, hello),
+                         expect_admission(d.in_force, his, a.in_force, own,
+                                          hello.client_agent ? dials_as::client_agent : dials_as::server));
+  if (greeted.in) {
+    if (greeted.encrypted)
       PROBE("doors: a server is let in by credentials");
-    return said;
+    return greeted;
   }
   ++refusals_;
   PROBE("doors: a server is refused");
   trace_.add(0xd003 + dialler * 64 + accepter);
   if (trace_.wanted())
-    trace_.line(time_.now(), accepter, "refuses n" + std::to_string(dialler) + ": " + said.why);
+    trace_.line(time_.now(), accepter, "refuses n" + std::to_string(dialler) + ": " + greeted.why);
   if (orderly && !d.excused && !a.excused)
     complain("credentials",
              "n" + std::to_string(accepter) + " refuses n" + std::to_string(dialler) +
-                 ", although credentials are only changed in the order of the documentation: " + said.why);
-  return said;
+                 ", although credentials are only changed in the order of the documentation: " + greeted.why);
+  return greeted;
 }
 
 peer_doors::admission peer_doors::admit_unverified_peer(const credential_facts& his, std::size_t accepter,
@@ -284,15 +284,15 @@ peer_doors::admission peer_doors::admit_unverified_peer(const credential_facts& 
   const auto loaded = tls::credentials::load(ca_.settings_of(his));
   INVARIANT(loaded.ok());
   const auto now = seconds_at(accepter);
-  auto said =
+  auto greeted =
       checked("a stranger at n" + std::to_string(accepter), identify({*loaded, now}, {a.store->now(), now}, hello),
               expect_admission(his, now, a.in_force, now));
-  if (said.in)
+  if (greeted.in)
     PROBE("doors: a stranger is let in, as he should be");
   else
     PROBE("doors: a stranger is refused");
-  trace_.add(0x57a6 + accepter * 2 + (said.in ? 1 : 0));
-  return said;
+  trace_.add(0x57a6 + accepter * 2 + (greeted.in ? 1 : 0));
+  return greeted;
 }
 
 void peer_doors::before_dialling(std::size_t agent) {

@@ -149,7 +149,7 @@ private:
     if (bytes.empty() && !last)
       return;
     const auto keep = shared_from_this();
-    if (gone_ ? !all_answered : all_.heard_(id_, bytes, last) && !all_answered)
+    if (gone_ ? !all_answered : all_.received_(id_, bytes, last) && !all_answered)
       return;
     end();
   }
@@ -183,8 +183,8 @@ void simulated_gateway::host::dispatch(actors::exchange& e) {
 }
 
 simulated_gateway::simulated_gateway(caf::actor_system& system, const actors::node_actors_ptr& node_actors,
-                                     actors::gateway_settings settings, actors::metrics& m, heard to_clients)
-    : heard_(std::move(to_clients)) {
+                                     actors::gateway_settings settings, actors::metrics& m, received to_clients)
+    : received_(std::move(to_clients)) {
   settings.uuid = [this, high = settings.seed, number = std::uint64_t{0}]() mutable {
     return next_uuid_.empty() ? uuid_of(high, ++number) : std::exchange(next_uuid_, {});
   };

@@ -21,11 +21,11 @@ namespace belay::sim {
 class simulated_gateway {
 public:
   /// Bytes for the client. `last`: then the server closes. @returns false: the client disconnects
-  using heard = std::function<bool(connection_id, std::string_view bytes, bool last)>;
+  using received = std::function<bool(connection_id, std::string_view bytes, bool last)>;
 
   /// @param m outlives it; `uuid` of the settings is replaced
   simulated_gateway(caf::actor_system& system, const actors::node_actors_ptr& node_actors,
-                    actors::gateway_settings settings, actors::metrics& m, heard to_clients);
+                    actors::gateway_settings settings, actors::metrics& m, received to_clients);
   ~simulated_gateway();
   simulated_gateway(const simulated_gateway&) = delete;
   simulated_gateway& operator=(const simulated_gateway&) = delete;
@@ -67,7 +67,7 @@ private:
   actors::http_gateway* real_ = nullptr;
   caf::actor sockets_;
   std::unique_ptr<host> host_;
-  heard heard_;
+  received received_;
   std::map<connection_id, std::shared_ptr<connection>> connections_;
   std::map<connection_id, http::client_agent> identified_; ///< agents
   std::string next_uuid_;                                  ///< for the request that is being read

@@ -55,10 +55,10 @@ bool simulated_network::may_connect(std::size_t a, std::size_t b, std::map<pair,
   if (!let_in)
     return true;
   for (const auto& [from, to] : {pair{a, b}, pair{b, a}}) {
-    const auto said = let_in(from, to, ends_[from].hello);
-    if (!said.in)
+    const auto decision = let_in(from, to, ends_[from].hello);
+    if (!decision.in)
       return false;
-    encrypted[{from, to}] = said.encrypted;
+    encrypted[{from, to}] = decision.encrypted;
   }
   return true;
 }

@@ -35,9 +35,9 @@ template <class Handle>
 using ears = typename ears_of<typename Handle::signatures>::type;
 
 template <class Message, class Heard>
-void listen(std::function<void(const Message&)>& ear, const std::shared_ptr<Heard>& heard) {
+void listen(std::function<void(const Message&)>& ear, const std::shared_ptr<Heard>& received) {
   if constexpr (std::is_invocable_v<Heard&, const Message&>)
-    ear = [heard](const Message& m) { (*heard)(m); };
+    ear = [received](const Message& m) { (*received)(m); };
 }
 
 /// Instantiated in stub_of.cpp for each stubbed interface, because an actor is slow to compile.
@@ -51,10 +51,10 @@ Handle spawn(caf::actor_system& system, ears<Handle> ears);
 /// that no other handler takes); others are ignored. It ends on stop_atom. Reply by anon_send.
 template <class Handle, class... Handlers>
 Handle stub_of(caf::actor_system& system, Handlers... handlers) {
-  using heard_type = overloaded<Handlers...>;
-  const auto heard = std::make_shared<heard_type>(heard_type{std::move(handlers)...});
+  using received_type = overloaded<Handlers...>;
+  const auto received = std::make_shared<received_type>(received_type{std::move(handlers)...});
   stub::ears<Handle> ears;
-  std::apply([&](auto&... each) { (stub::listen(each, heard), ...); }, ears);
+  std::apply([&](auto&... each) { (stub::listen(each, received), ...); }, ears);
   return stub::spawn<Handle>(system, std::move(ears));
 }
 

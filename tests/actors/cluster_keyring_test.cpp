@@ -109,9 +109,10 @@ TEST_CASE("a member that does not do it is named, and the others have done it", 
       sent = sent || (to == 1 && std::holds_alternative<wire::keyring_call>(f));
       return true;
     };
-    const auto said = operated(c, 0, keyring_verb::install, two);
-    CHECK(said.find("2/3 nodes reported success") != std::string::npos);
-    CHECK(said.find("\t* node-1: its version does not support this operation: install Belay ") != std::string::npos);
+    const auto response = operated(c, 0, keyring_verb::install, two);
+    CHECK(response.find("2/3 nodes reported success") != std::string::npos);
+    CHECK(response.find("\t* node-1: its version does not support this operation: install Belay ") !=
+          std::string::npos);
     CHECK_FALSE(sent);
     CHECK(c.keys(1) == keys{one});
   }

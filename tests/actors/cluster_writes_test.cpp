@@ -133,13 +133,13 @@ TEST_CASE("a peer that cannot be reached but is still heard is not dropped", "[a
   cluster_fixture c;
   const auto leader = c.leader();
   const auto follower = c.all_but(leader).front();
-  const bool heard = GENERATE(false, true);
-  caf::anon_send(c.peer(leader), peer_lost{c.id_of(follower), heard});
+  const bool received = GENERATE(false, true);
+  caf::anon_send(c.peer(leader), peer_lost{c.id_of(follower), received});
   c.net().inject(follower, leader,
                  wire::forward_call{request_id{77}, wire::call_kind::propose,
                                     make_payload(wire::encode_command(set_key("k", "v")))});
   c.pass(milliseconds(50));
-  CHECK(times_in_log(c.log(leader), set_key("k", "v")) == (heard ? 1u : 0u));
+  CHECK(times_in_log(c.log(leader), set_key("k", "v")) == (received ? 1u : 0u));
 }
 
 TEST_CASE("a write that the state machine rejects early costs no log entry", "[actors][writes]") {

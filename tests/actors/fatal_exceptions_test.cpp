@@ -169,9 +169,9 @@ TEST_CASE("the log names the actor that ended the process, and the exception", "
     std::this_thread::sleep_for(std::chrono::seconds(20));
   });
   CHECK(signal == SIGABRT);
-  const auto said = text_in(file.path);
-  INFO(said);
-  CHECK(said.find("stopping after an exception actor=checkpointer exception=std::bad_alloc") != std::string::npos);
+  const auto response = text_in(file.path);
+  INFO(response);
+  CHECK(response.find("stopping after an exception actor=checkpointer exception=std::bad_alloc") != std::string::npos);
 }
 
 TEST_CASE("an exception outside of actors is in the log, too", "[actors]") {
@@ -181,7 +181,7 @@ TEST_CASE("an exception outside of actors is in the log, too", "[actors]") {
     std::thread([] { throw std::length_error("field too large"); }).join();
   });
   CHECK(signal == SIGABRT);
-  const auto said = text_in(file.path);
-  INFO(said);
-  CHECK(said.find("exception=\"field too large\"") != std::string::npos);
+  const auto response = text_in(file.path);
+  INFO(response);
+  CHECK(response.find("exception=\"field too large\"") != std::string::npos);
 }

@@ -368,7 +368,7 @@ TEST_CASE("events reach every peer, leader or not, and wake the queries that wai
 
   agent::user_event theirs = e;
   theirs.id = "11111111-2222-4333-8444-555555555556";
-  caf::anon_send(f.handles->health_checks, event_heard{theirs});
+  caf::anon_send(f.handles->health_checks, event_received{theirs});
   f.settle();
   CHECK(f.answer_to<agent::event_rows>(f.ask(agent::list_events{"", 0, 0s})).events.list.size() == 2);
   CHECK(f.frames.size() == 1); // the node that fires an event sends it to all
@@ -430,17 +430,17 @@ TEST_CASE("a kept HTTP check that could not be sent is left out", "[health_check
 TEST_CASE("definitions that are reloaded reach the catalog, and those that cannot be change nothing", "[agent]") {
   agent_fixture f;
   f.leader(1);
-  std::vector<std::string> said;
+  std::vector<std::string> response;
   const auto reload = [&](agent::configured_definitions now) {
     caf::anon_send(f.handles->health_checks,
-                   change_definitions{std::move(now), [&](status s) { said.push_back(s ? "done" : s.error()); }});
+                   change_definitions{std::move(now), [&](status s) { response.push_back(s ? "done" : s.error()); }});
     f.settle();
   };
   agent::service_definition web;
   web.service.service = "web";
   reload({{web}, {ttl_check("c", 10s)}, state::string_map{{"rack", "8"}}});
   f.pass(200ms);
-  CHECK(said == std::vector<std::string>{"done"});
+  CHECK(response == std::vector<std::string>{"done"});
   REQUIRE(f.services.services.size() == 1);
   CHECK(f.services.services[0]->id == "web");
   CHECK(f.checks.contains("c"));
@@ -449,7 +449,7 @@ TEST_CASE("definitions that are reloaded reach the catalog, and those that canno
   homeless.service_id = "none";
   reload({{}, {homeless}, std::nullopt});
   f.pass(200ms);
-  CHECK(said.back() == "check \"d\": ServiceID \"none\" does not exist");
+  CHECK(response.back() == "check \"d\": ServiceID \"none\" does not exist");
   CHECK(f.services.services.size() == 1);
   reload({});
   f.pass(200ms);

@@ -226,12 +226,12 @@ struct system_config : caf::actor_system_config {
 };
 
 /// What raft_peer received.
-struct heard {
+struct received {
   std::mutex mutex;
   std::vector<std::pair<node_id, wire::frame>> frames; ///< without hellos
   std::vector<std::pair<node_id, wire::hello>> hellos;
   std::vector<node_id> connected, lost;
-  std::map<node_id, bool> heard_still;       ///< for lost peers: the last value received
+  std::map<node_id, bool> still_reachable;   ///< for lost peers: the last value received
   std::map<node_id, bool> proven, encrypted; ///< the last values received
 };
 
@@ -276,7 +276,7 @@ public:
     }
     node_actors_->raft_peer = sim::stub_of<raft_peer_actor>(
         system,
-        [h = heard_](const frames_received& f) {
+        [h = received_](const frames_received& f) {
           std::lock_guard lock(h->mutex);
           h->proven[f.from] = f.proven;
           for (const auto& frame : f.list)
@@ -285,12 +285,12 @@ public:
             else
               h->frames.emplace_back(f.from, frame);
         },
-        [h = heard_](const peer_lost& p) {
+        [h = received_](const peer_lost& p) {
           std::lock_guard lock(h->mutex);
           h->lost.push_back(p.peer);
-          h->heard_still[p.peer] = p.heard;
+          h->still_reachable[p.peer] = p.reachable;
         },
-        [h = heard_](const peer_connected& p) {
+        [h = received_](const peer_connected& p) {
           std::lock_guard lock(h->mutex);
           h->connected.push_back(p.peer);
           h->encrypted[p.peer] = p.encrypted;
@@ -344,18 +344,18 @@ public:
   }
   /// The numbers received from that peer, in order.
   std::vector<std::uint64_t> numbers_from(node_id peer) {
-    std::lock_guard lock(heard_->mutex);
+    std::lock_guard lock(received_->mutex);
     std::vector<std::uint64_t> found;
-    for (const auto& [from, f] : heard_->frames)
+    for (const auto& [from, f] : received_->frames)
       if (const auto* number = std::get_if<wire::read_index>(&f); number != nullptr && from == peer)
         found.push_back(number->id);
     return found;
   }
   /// The data of all log entries received from that peer, joined.
   std::string entry_bytes_from(node_id peer) {
-    std::lock_guard lock(heard_->mutex);
+    std::lock_guard lock(received_->mutex);
     std::string all;
-    for (const auto& [from, f] : heard_->frames)
+    for (const auto& [from, f] : received_->frames)
       if (const auto* m = std::get_if<raft::message>(&f); m != nullptr && from == peer)
         if (const auto* append = std::get_if<raft::append_entries>(&m->body))
           for (const auto& e : append->entries)
@@ -364,35 +364,36 @@ public:
   }
   /// How many keyring messages that peer has sent.
   std::size_t keyring_calls_from(node_id peer) {
-    std::lock_guard lock(heard_->mutex);
-    return static_cast<std::size_t>(std::count_if(heard_->frames.begin(), heard_->frames.end(), [&](const auto& f) {
-      return f.first == peer && std::holds_alternative<wire::keyring_call>(f.second);
-    }));
+    std::lock_guard lock(received_->mutex);
+    return static_cast<std::size_t>(
+        std::count_if(received_->frames.begin(), received_->frames.end(), [&](const auto& f) {
+          return f.first == peer && std::holds_alternative<wire::keyring_call>(f.second);
+        }));
   }
   bool is_proven(node_id peer) {
-    std::lock_guard lock(heard_->mutex);
-    return heard_->proven[peer];
+    std::lock_guard lock(received_->mutex);
+    return received_->proven[peer];
   }
   bool is_encrypted(node_id peer) {
-    std::lock_guard lock(heard_->mutex);
-    return heard_->encrypted[peer];
+    std::lock_guard lock(received_->mutex);
+    return received_->encrypted[peer];
   }
   std::size_t times_connected(node_id peer) {
-    std::lock_guard lock(heard_->mutex);
-    return static_cast<std::size_t>(std::count(heard_->connected.begin(), heard_->connected.end(), peer));
+    std::lock_guard lock(received_->mutex);
+    return static_cast<std::size_t>(std::count(received_->connected.begin(), received_->connected.end(), peer));
   }
   std::size_t times_lost(node_id peer) {
-    std::lock_guard lock(heard_->mutex);
-    return static_cast<std::size_t>(std::count(heard_->lost.begin(), heard_->lost.end(), peer));
+    std::lock_guard lock(received_->mutex);
+    return static_cast<std::size_t>(std::count(received_->lost.begin(), received_->lost.end(), peer));
   }
-  bool is_heard_still(node_id peer) {
-    std::lock_guard lock(heard_->mutex);
-    return heard_->heard_still[peer];
+  bool is_still_reachable(node_id peer) {
+    std::lock_guard lock(received_->mutex);
+    return received_->still_reachable[peer];
   }
   std::size_t hellos_from(node_id peer) {
-    std::lock_guard lock(heard_->mutex);
-    return static_cast<std::size_t>(
-        std::count_if(heard_->hellos.begin(), heard_->hellos.end(), [&](const auto& h) { return h.first == peer; }));
+    std::lock_guard lock(received_->mutex);
+    return static_cast<std::size_t>(std::count_if(received_->hellos.begin(), received_->hellos.end(),
+                                                  [&](const auto& h) { return h.first == peer; }));
   }
   std::uint16_t port() const { return port_; }
   std::string address() const { return local(port_); }
@@ -403,7 +404,7 @@ private:
   node_id id_;
   std::uint16_t port_ = 0;
   metrics numbers_;
-  std::shared_ptr<heard> heard_ = std::make_shared<heard>();
+  std::shared_ptr<received> received_ = std::make_shared<received>();
   node_actors_ptr node_actors_ = std::make_shared<node_actors>();
 };
 

@@ -325,9 +325,9 @@ TEST_CASE("texts of unverified peers are short at every time", "[actors][peer_li
   auto many = hello_of(node_id{9}, there.address());
   for (std::uint64_t id = 20; id < 120; ++id)
     many.agreed.push_back(hello_of(node_id{id}, there.address()).self);
-  for (const auto& said : {long_name, many}) {
+  for (const auto& response : {long_name, many}) {
     unverified_peer who(a.port());
-    who.say(bytes_of(hello_of(node_id{9}, there.address())) + bytes_of(said));
+    who.say(bytes_of(hello_of(node_id{9}, there.address())) + bytes_of(response));
     CHECK(who.is_closed());
   }
   unverified_peer wordy(a.port());

@@ -227,10 +227,10 @@ TEST_CASE("a peer that closes our connection and keeps its own is known all the 
   REQUIRE(soon([&] { return there.was_visited() && a.times_connected(node_id{9}) == 1; }));
   there.turn_visitor_out();
   REQUIRE(soon([&] { return a.times_lost(node_id{9}) == 1; }));
-  CHECK(a.is_heard_still(node_id{9}));
+  CHECK(a.is_still_reachable(node_id{9}));
   peer.hang_up();
   REQUIRE(soon([&] { return a.times_lost(node_id{9}) == 2; }));
-  CHECK_FALSE(a.is_heard_still(node_id{9}));
+  CHECK_FALSE(a.is_still_reachable(node_id{9}));
 }
 
 TEST_CASE("two members that swap addresses are found at their new ones by a running member", "[actors][peer_link]") {

@@ -135,8 +135,8 @@ private:
     const http_request r = of_keys_ ? http_request{"PUT", target("", "?release=" + session), {}, "", false}
                                     : http_request{"DELETE", target("", "?id=" + session), {}, {}, false};
     REQUIRE(eventually(waits_for, [&] {
-      const auto said = exchange(waiters_[i].port, r, requested_for);
-      return said.ok() && (said.body.starts_with("true") || holder_is_another(session));
+      const auto response = exchange(waiters_[i].port, r, requested_for);
+      return response.ok() && (response.body.starts_with("true") || holder_is_another(session));
     }));
   }
   bool holder_is_another(const std::string& session) const {

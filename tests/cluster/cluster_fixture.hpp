@@ -32,10 +32,10 @@ public:
       node(i).kill_hard();
       if (command().is_reference() || !std::filesystem::exists(node(i).data_folder() / "raft"))
         continue;
-      const auto said = checked_data(command(), node(i).data_folder());
-      INFO("node " << node(i).name() << "\n" << said);
-      CHECK(said.find("a sum or an index is wrong") == std::string::npos);
-      CHECK(said.find("differs from that of its rows") == std::string::npos);
+      const auto response = checked_data(command(), node(i).data_folder());
+      INFO("node " << node(i).name() << "\n" << response);
+      CHECK(response.find("a sum or an index is wrong") == std::string::npos);
+      CHECK(response.find("differs from that of its rows") == std::string::npos);
     }
   }
 };

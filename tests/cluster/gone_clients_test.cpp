@@ -74,19 +74,19 @@ public:
       const std::string pattern(route.pattern);
       if ((route.methods & belay::http::method_get) == 0 || pattern == "/v1/agent/monitor") // it does not end
         continue;
-      auto& said = said_[pattern];
-      said = requested.get(pattern + (pattern.ends_with('/') ? "busy?stale" : "?stale"), limit);
+      auto& response = response_[pattern];
+      response = requested.get(pattern + (pattern.ends_with('/') ? "busy?stale" : "?stale"), limit);
     }
   }
   /// "1" if there is no such header.
   std::string of(std::string_view pattern, const char* header) const {
-    const auto found = said_.find(std::string(pattern));
-    const auto* said = found == said_.end() ? nullptr : found->second.header(header);
-    return said == nullptr ? "1" : *said;
+    const auto found = response_.find(std::string(pattern));
+    const auto* response = found == response_.end() ? nullptr : found->second.header(header);
+    return response == nullptr ? "1" : *response;
   }
 
 private:
-  std::map<std::string, http_reply> said_;
+  std::map<std::string, http_reply> response_;
 };
 
 void replace(std::string& text, const std::string& what, const std::function<std::string()>& by) {

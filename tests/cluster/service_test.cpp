@@ -48,16 +48,16 @@ struct managed_server {
 TEST_CASE("a server notifies when it answers clients, when it reloads, and when it stops", "[service]") {
   managed_server under(" WATCHDOG_USEC=4000000");
   under.node->start();
-  REQUIRE(under.manager.heard("READY=1", manager_patience));
+  REQUIRE(under.manager.received("READY=1", manager_patience));
   CHECK(under.node->get("/v1/status/leader", manager_patience).status == 200); // its first request
-  CHECK(under.manager.heard("STATUS=Leads the cluster; index ", manager_patience));
+  CHECK(under.manager.received("STATUS=Leads the cluster; index ", manager_patience));
   for (int i = 0; i < 3; ++i)
-    CHECK(under.manager.heard("WATCHDOG=1", manager_patience));
+    CHECK(under.manager.received("WATCHDOG=1", manager_patience));
   under.node->process().signal(SIGHUP);
-  CHECK(under.manager.heard("RELOADING=1", manager_patience));
-  CHECK(under.manager.heard("READY=1", manager_patience));
+  CHECK(under.manager.received("RELOADING=1", manager_patience));
+  CHECK(under.manager.received("READY=1", manager_patience));
   under.node->process().signal(SIGTERM);
-  CHECK(under.manager.heard("STOPPING=1", manager_patience));
+  CHECK(under.manager.received("STOPPING=1", manager_patience));
   CHECK(under.node->process().wait(manager_patience));
 }
 
@@ -65,12 +65,12 @@ TEST_CASE("a client agent notifies that it is ready without a server", "[service
   managed_server under(" WATCHDOG_USEC=4000000");
   under.node->configure({{"server", false}, {"retry_join", boost::json::array{"127.0.0.1:1"}}});
   under.node->start();
-  REQUIRE(under.manager.heard("READY=1", manager_patience));
+  REQUIRE(under.manager.received("READY=1", manager_patience));
   CHECK(under.node->get("/v1/agent/services", manager_patience).status == 200);
   for (int i = 0; i < 3; ++i)
-    CHECK(under.manager.heard("WATCHDOG=1", manager_patience));
+    CHECK(under.manager.received("WATCHDOG=1", manager_patience));
   under.node->process().signal(SIGTERM);
-  CHECK(under.manager.heard("STOPPING=1", manager_patience));
+  CHECK(under.manager.received("STOPPING=1", manager_patience));
   CHECK(under.node->process().wait(manager_patience));
 }
 
@@ -80,8 +80,8 @@ TEST_CASE("a server with one stalled thread does not notify its watchdog", "[ser
   INFO(name);
   managed_server under(" WATCHDOG_USEC=4000000");
   under.node->start();
-  REQUIRE(under.manager.heard("READY=1", manager_patience));
-  REQUIRE(under.manager.heard("WATCHDOG=1", manager_patience));
+  REQUIRE(under.manager.received("READY=1", manager_patience));
+  REQUIRE(under.manager.received("WATCHDOG=1", manager_patience));
   const auto threads = under.threads_named(name);
   REQUIRE(!threads.empty());
   // Stops only this thread, as in a hanging call. (CAF's worker is named like the multiplexer.)
@@ -96,9 +96,9 @@ TEST_CASE("a server with one stalled thread does not notify its watchdog", "[ser
            std::string::npos;
   }));
   under.manager.drain();
-  CHECK_FALSE(under.manager.heard("WATCHDOG=1", milliseconds{3000})); // three notification intervals
+  CHECK_FALSE(under.manager.received("WATCHDOG=1", milliseconds{3000})); // three notification intervals
   for (const auto thread : threads)
     REQUIRE(ptrace(PTRACE_DETACH, thread, nullptr, nullptr) == 0);
-  CHECK(under.manager.heard("WATCHDOG=1", manager_patience));
+  CHECK(under.manager.received("WATCHDOG=1", manager_patience));
   CHECK(under.node->running());
 }

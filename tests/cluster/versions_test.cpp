@@ -47,8 +47,8 @@ TEST_CASE("a server whose log has an entry of a newer feature level ends, and re
     CHECK(end->code == 1);
   }
   std::ifstream in(node.log_file());
-  const std::string said{std::istreambuf_iterator<char>(in), {}};
-  CAPTURE(said);
-  CHECK(said.find("committed entry not readable by this version; stopping") != std::string::npos);
-  CHECK(said.find("install Belay 9.8.7 or newer on this server; its data can stay") != std::string::npos);
+  const std::string response{std::istreambuf_iterator<char>(in), {}};
+  CAPTURE(response);
+  CHECK(response.find("committed entry not readable by this version; stopping") != std::string::npos);
+  CHECK(response.find("install Belay 9.8.7 or newer on this server; its data can stay") != std::string::npos);
 }

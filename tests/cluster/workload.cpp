@@ -84,7 +84,7 @@ private:
       return outcome::done;
     }
     if (reply.ok() && reply.body.starts_with("false")) {
-      said_false_ = true;
+      sent_false_ = true;
       return outcome::refused;
     }
     ++all_.unknown_count_;
@@ -111,13 +111,13 @@ private:
   void add_unique() {
     auto key = "load/unique/" + std::to_string(number_) + "/" + std::to_string(++turn_);
     auto value = std::to_string(turn_);
-    said_false_ = false;
+    sent_false_ = false;
     auto result = put(key, "?cas=0", value);
     if (result == outcome::done)
       keys_[key] = {{value}, false};
     else if (result == outcome::unknown)
       keys_[key] = {{value}, true};
-    else if (said_false_)
+    else if (sent_false_)
       all_.violation(key + " was new and its creation was answered false");
   }
 
@@ -162,7 +162,7 @@ private:
   std::size_t number_;
   std::size_t at_;
   std::unique_ptr<http_connection> connection_;
-  bool said_false_ = false;
+  bool sent_false_ = false;
   std::uint64_t turn_ = 0;
   std::uint64_t epoch_ = 0;
   std::map<std::string, allowed_values> keys_;

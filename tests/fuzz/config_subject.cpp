@@ -48,13 +48,13 @@ config_finding fuzz_config(std::string_view bytes) {
     HOLDS(wrong->at.column <= text.size() + 1);
     return config_finding::refused;
   }
-  const auto& said = std::get<config_text>(read);
-  check_places(said.places, said.values, lines, text.size());
+  const auto& response = std::get<config_text>(read);
+  check_places(response.places, response.values, lines, text.size());
   // Its values, written as JSON, are read as the same values.
-  const auto again = parse_config_json(json::serialize(said.values));
+  const auto again = parse_config_json(json::serialize(response.values));
   HOLDS(std::holds_alternative<config_text>(again));
-  HOLDS(std::get<config_text>(again).values == said.values);
-  return said.values.empty() ? config_finding::empty : config_finding::read;
+  HOLDS(std::get<config_text>(again).values == response.values);
+  return response.values.empty() ? config_finding::empty : config_finding::read;
 }
 
 } // namespace belay::fuzz

@@ -38,7 +38,7 @@ std::string notify_socket::next(milliseconds limit) {
   return size > 0 ? std::string(text, static_cast<std::size_t>(size)) : std::string();
 }
 
-bool notify_socket::heard(const std::string& beginning, milliseconds limit) {
+bool notify_socket::received(const std::string& beginning, milliseconds limit) {
   const auto until = std::chrono::steady_clock::now() + limit;
   for (;;) {
     const auto left = std::chrono::duration_cast<milliseconds>(until - std::chrono::steady_clock::now());

@@ -18,7 +18,7 @@ public:
   /// The next datagram; empty if none arrives within `limit`.
   std::string next(milliseconds limit);
   /// Waits for a line with that beginning. @returns false: none arrived within `limit`
-  bool heard(const std::string& beginning, milliseconds limit);
+  bool received(const std::string& beginning, milliseconds limit);
   /// Drops what has arrived. @returns how many datagrams
   int drain();
 

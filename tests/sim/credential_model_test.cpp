@@ -141,9 +141,9 @@ TEST_CASE("peers are accepted as documented, and as the server does", "[sim]") {
     both.doors.orderly = false;
     both.start(0, r.dialler);
     both.start(1, r.accepter);
-    const auto said = both.dial();
-    CAPTURE(said.why);
-    CHECK(said.in == expected.objection.empty());
+    const auto response = both.dial();
+    CAPTURE(response.why);
+    CHECK(response.in == expected.objection.empty());
     CHECK_FALSE(both.doors.complaint());
   }
 }

@@ -178,9 +178,9 @@ TEST_CASE("sweep: until the first failure") {
 
 TEST_CASE("sweep: broken off by the user") {
   auto o = of_seeds(0, UINT64_MAX, 2);
-  std::uint64_t heard = 0;
-  o.on_report = [&](const run_report&) { ++heard; };
-  o.stop = [&] { return heard >= 20; };
+  std::uint64_t received = 0;
+  o.on_report = [&](const run_report&) { ++received; };
+  o.stop = [&] { return received >= 20; };
   const auto f = swept(harmless_run, o);
   CHECK(f.interrupted);
   CHECK(f.runs >= 20);

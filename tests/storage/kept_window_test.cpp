@@ -368,9 +368,9 @@ TEST_CASE("a process killed at any moment leaves a window that fits its checkpoi
     }
     REQUIRE(child > 0);
     close(pipe_ends[1]);
-    char said = 0;
+    char response = 0;
     for (int n = 0; n < 3 + 3 * round; ++n)
-      REQUIRE(read(pipe_ends[0], &said, 1) == 1);
+      REQUIRE(read(pipe_ends[0], &response, 1) == 1);
     REQUIRE(kill(child, SIGKILL) == 0);
     int ended = 0;
     REQUIRE(waitpid(child, &ended, 0) == child);

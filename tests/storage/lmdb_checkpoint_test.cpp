@@ -599,9 +599,9 @@ TEST_CASE("a changed byte among many rows is found before its row is given to an
 
 TEST_CASE("errors of the system about a checkpoint are not reported as damage") {
   for (const int code : {EACCES, EROFS, EIO, ENOMEM, ENOSPC, EMFILE}) {
-    const auto said = lmdb_failure("cannot open", "/data/state/checkpoint.mdb", code).text;
-    CHECK(said.find(std::strerror(code)) != std::string::npos);
-    CHECK(said.find("data directory") == std::string::npos);
+    const auto response = lmdb_failure("cannot open", "/data/state/checkpoint.mdb", code).text;
+    CHECK(response.find(std::strerror(code)) != std::string::npos);
+    CHECK(response.find("data directory") == std::string::npos);
   }
   CHECK(lmdb_failure("cannot read", "x", MDB_CORRUPTED).text.find("data directory") != std::string::npos);
 }

@@ -163,7 +163,7 @@ bool access_questions::refused(exchange& e, std::string text, monotonic_time now
     PROBE("gateway: permission asked for again");
     ask(e, http::consistency::normal, now);
   } else {
-    e.access.agent_said.reset();
+    e.access.agent_responded.reset();
     e.answer = http::error_response(500, std::move(text)); // 403 if it is about permissions
   }
   return false;
@@ -183,22 +183,22 @@ bool access_questions::answered(exchange& e, const read_result& r, monotonic_tim
   const auto* result = r.found();
   a.known_index = result != nullptr ? result->index.value : 0;
   if (result == nullptr) {
-    a.agent_said.reset();
+    a.agent_responded.reset();
     e.answer = http::error_response(500, std::get<failure>(r.answer).text);
     return false;
   }
   if (const auto* no = std::get_if<state::refusal>(&result->data))
     return refused(e, no->text, now);
-  const auto* said = std::get_if<state::permissions>(&result->data);
-  const bool all = said != nullptr && said->may != nullptr && said->allowed.size() == a.needed.size() &&
-                   std::all_of(said->allowed.begin(), said->allowed.end(), [](bool each) { return each; });
+  const auto* response = std::get_if<state::permissions>(&result->data);
+  const bool all = response != nullptr && response->may != nullptr && response->allowed.size() == a.needed.size() &&
+                   std::all_of(response->allowed.begin(), response->allowed.end(), [](bool each) { return each; });
   if (!all)
     return refused(e, std::string(state::permission_denied), now);
-  granted(e, said->may);
-  if (!a.agent_said)
+  granted(e, response->may);
+  if (!a.agent_responded)
     return true;
   // The reply was known; only the visible part of it was not.
-  agent::reply reply = std::move(*std::exchange(a.agent_said, nullptr));
+  agent::reply reply = std::move(*std::exchange(a.agent_responded, nullptr));
   agent::keep_visible(reply, node_, *a.may);
   e.answer = answer_to(e, {e.id, std::move(reply)});
   return false;
@@ -216,7 +216,7 @@ bool access_questions::agent_answered(exchange& e, agent::reply& reply, monotoni
   }
   if (no != nullptr || !e.blocking())
     return true;
-  a.agent_said = std::make_unique<agent::reply>(std::move(reply));
+  a.agent_responded = std::make_unique<agent::reply>(std::move(reply));
   ask(e, http::consistency::stale, now);
   return false;
 }

@@ -37,12 +37,12 @@ public:
 /// What is known about the permission for a request, with ACLs (access_questions.hpp).
 struct access_progress {
   std::vector<state::permission_needed> needed;
-  std::shared_ptr<const acl::authorizer> may; ///< permissions of its token when `asked`; null: not requested
-  std::unique_ptr<agent::reply> agent_said;   ///< held back until the token has been checked again
-  monotonic_time since;                       ///< time of the first check; zero: none
-  std::uint64_t known_index = 0;              ///< index of the last result
-  std::shared_ptr<access_watch> watch;        ///< it waits or streams, and is rechecked; null: it is not
-  bool requested = false;                     ///< the next result is about the permission
+  std::shared_ptr<const acl::authorizer> may;    ///< permissions of its token when `asked`; null: not requested
+  std::unique_ptr<agent::reply> agent_responded; ///< held back until the token has been checked again
+  monotonic_time since;                          ///< time of the first check; zero: none
+  std::uint64_t known_index = 0;                 ///< index of the last result
+  std::shared_ptr<access_watch> watch;           ///< it waits or streams, and is rechecked; null: it is not
+  bool requested = false;                        ///< the next result is about the permission
   bool granted = false;
   bool by_tables_behind = false; ///< read from tables that may lag behind the leader's
   bool decided_here = false;     ///< by acl.tokens.agent_master

@@ -37,10 +37,10 @@ void local_questions::begin(exchange& e, const http::local_request& r, monotonic
   }
   case http::local_kind::agent_alive: { // like the next one
     const auto id = pending_.add(e, times_.due(now));
-    auto heard = r.heard;
-    heard.proof = proof_of(heard.proof); // the secret itself stays here
+    auto received = r.received;
+    received.proof = proof_of(received.proof); // the secret itself stays here
     return out_.post(
-        propose_write{id, make_payload(wire::encode_operator_call(heard)), wire::call_kind::remove_member});
+        propose_write{id, make_payload(wire::encode_operator_call(received)), wire::call_kind::remove_member});
   }
   case http::local_kind::add_peer: { // by a call name that servers of earlier versions know, and reject
     const auto id = pending_.add(e, times_.due(now));

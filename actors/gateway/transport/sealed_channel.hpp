@@ -16,7 +16,7 @@ public:
   virtual ~sealed_channel() = default;
 
   /// @see tls::https_channel
-  virtual status feed(std::string_view wire, const tls::https_channel::listener& said) = 0;
+  virtual status feed(std::string_view wire, const tls::https_channel::listener& on_plaintext) = 0;
   virtual status write(std::string_view plaintext) = 0;
   virtual void end() = 0;
   virtual std::string& output() = 0;
@@ -28,8 +28,8 @@ class https_client_channel final : public sealed_channel {
 public:
   explicit https_client_channel(tls::https_credentials_ptr mine) : channel_(std::move(mine)) {}
 
-  status feed(std::string_view wire, const tls::https_channel::listener& said) override {
-    return channel_.feed(wire, said);
+  status feed(std::string_view wire, const tls::https_channel::listener& on_plaintext) override {
+    return channel_.feed(wire, on_plaintext);
   }
   status write(std::string_view plaintext) override { return channel_.write(plaintext); }
   void end() override { channel_.end(); }
@@ -46,11 +46,11 @@ class client_agent_channel final : public sealed_channel {
 public:
   explicit client_agent_channel(tls::channel channel) : channel_(std::move(channel)) { channel_.take_output(output_); }
 
-  status feed(std::string_view wire, const tls::https_channel::listener& said) override {
+  status feed(std::string_view wire, const tls::https_channel::listener& on_plaintext) override {
     auto s = channel_.feed(wire, opened_);
     channel_.take_output(output_);
     if (!opened_.empty()) {
-      said(opened_);
+      on_plaintext(opened_);
       opened_.clear();
     }
     return s;

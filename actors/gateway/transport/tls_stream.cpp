@@ -32,9 +32,9 @@ void tls_stream::time_granted(monotonic_time now) {
     since_ += now - *std::exchange(waiting_since_, std::nullopt);
 }
 
-status tls_stream::feed(std::string_view wire, const tls::https_channel::listener& said) {
+status tls_stream::feed(std::string_view wire, const tls::https_channel::listener& on_plaintext) {
   if (established())
-    return channel_->feed(wire, said);
+    return channel_->feed(wire, on_plaintext);
   const auto begun = thread_time();
   if (!channel_)
     channel_ = std::make_unique<https_client_channel>(std::exchange(credentials_, nullptr));
@@ -43,7 +43,7 @@ status tls_stream::feed(std::string_view wire, const tls::https_channel::listene
   auto s = channel_->feed(wire, [&](std::string_view plaintext) {
     if (!took)
       took = thread_time() - begun;
-    return said(plaintext);
+    return on_plaintext(plaintext);
   });
   limiter_->spend(took ? *took : thread_time() - begun);
   return s;

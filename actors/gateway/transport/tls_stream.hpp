@@ -42,7 +42,7 @@ public:
   }
 
   /// Decrypts input. @returns a failure: no more can be read; send() what is left, and close
-  status feed(std::string_view wire, const tls::https_channel::listener& said);
+  status feed(std::string_view wire, const tls::https_channel::listener& on_plaintext);
 
   /// Encrypted bytes not sent yet.
   std::size_t unsent() const { return channel_ ? channel_->output().size() - sent_ : 0; }

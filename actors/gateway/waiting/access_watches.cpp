@@ -47,11 +47,11 @@ std::optional<access_watches::news> access_watches::answered(const read_result& 
   w->known_index = result->index.value;
   if (const auto* no = std::get_if<state::refusal>(&result->data))
     return news{w->whose, no->text, nullptr};
-  const auto* said = std::get_if<state::permissions>(&result->data);
-  if (said == nullptr || said->may == nullptr || said->allowed.size() != w->whose->access.needed.size() ||
-      !std::all_of(said->allowed.begin(), said->allowed.end(), [](bool each) { return each; }))
+  const auto* response = std::get_if<state::permissions>(&result->data);
+  if (response == nullptr || response->may == nullptr || response->allowed.size() != w->whose->access.needed.size() ||
+      !std::all_of(response->allowed.begin(), response->allowed.end(), [](bool each) { return each; }))
     return news{w->whose, std::string(state::permission_denied), nullptr};
-  return news{w->whose, std::nullopt, said->may};
+  return news{w->whose, std::nullopt, response->may};
 }
 
 std::vector<access_watches::news> access_watches::tick(monotonic_time now) {

@@ -44,21 +44,21 @@ int txn(const options& o, terminal t) {
   const auto answer = value_of(client.ask("PUT", "/v1/txn", o.query(), operations), t,
                                "Error! The outcome of the transaction is unknown: ");
   boost::system::error_code ec;
-  const auto said = json::parse(answer.body, ec);
+  const auto response = json::parse(answer.body, ec);
   if (answer.status == 409 && !ec) {
     if (o.json())
-      t.out << pretty(said);
-    return error(t, "Error! The transaction was rejected and changed nothing:" + complaints(said));
+      t.out << pretty(response);
+    return error(t, "Error! The transaction was rejected and changed nothing:" + complaints(response));
   }
   if (!answer.found())
     return error(t, "Error! " + answer.complaint());
   if (ec)
     return error(t, "Error! The response is not JSON: " + ec.message());
   if (o.json()) {
-    t.out << pretty(said);
+    t.out << pretty(response);
     return 0;
   }
-  for (const auto& one : elements(member(said, "Results")))
+  for (const auto& one : elements(member(response, "Results")))
     t.out << result_line(one);
   t.out << "Success! The transaction took effect\n";
   return 0;

@@ -105,8 +105,8 @@ action agent_alive_route(request_context& c) {
   if (by == nullptr)
     return error_response(403, "only client agents may send this request, on their connections to the server port");
   return local_request{.kind = local_kind::agent_alive,
-                       .heard = {by->uuid, by->address, c.request.method == "DELETE", by->node_name,
-                                 std::string(c.request.remote_address), secret_of_node(c), by->authenticated}};
+                       .received = {by->uuid, by->address, c.request.method == "DELETE", by->node_name,
+                                    std::string(c.request.remote_address), secret_of_node(c), by->authenticated}};
 }
 
 action agent_reload_route(request_context&) {

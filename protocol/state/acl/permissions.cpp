@@ -212,10 +212,10 @@ bool gets_hidden(const tables& t, const acl::authorizer& may, const node_op& op)
   return op.verb == catalog_verb::get && !may.node_read(row ? row->node : op.node.node);
 }
 bool gets_hidden(const tables& t, const acl::authorizer& may, const service_op& op) {
-  const auto& said = op.service;
-  const auto& id = said.id.empty() ? said.service : said.id;
-  const auto row = t.catalog.find_service(said.node, id);
-  const bool visible = row ? may_see(may, *row) : may.service_read(id) && may_see_service(may, said.service);
+  const auto& registered = op.service;
+  const auto& id = registered.id.empty() ? registered.service : registered.id;
+  const auto row = t.catalog.find_service(registered.node, id);
+  const bool visible = row ? may_see(may, *row) : may.service_read(id) && may_see_service(may, registered.service);
   return op.verb == catalog_verb::get && !visible;
 }
 /// A missing check could belong to any service.

@@ -91,8 +91,8 @@ health_checks_actor fake_agent(caf::actor_system& system, std::shared_ptr<backst
       [=](const agent_call& c) {
         std::lock_guard lock(b->mutex);
         b->agent_calls.push_back(c);
-        if (auto said = b->agent(c))
-          caf::anon_send(node_actors->gateways[0], agent_answer{c.id, std::move(*said)});
+        if (auto response = b->agent(c))
+          caf::anon_send(node_actors->gateways[0], agent_answer{c.id, std::move(*response)});
       },
       [=](const end_wait& w) {
         std::lock_guard lock(b->mutex);

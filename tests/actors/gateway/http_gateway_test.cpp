@@ -1320,27 +1320,27 @@ TEST_CASE("a client streams the log, until it disconnects or the server stops", 
     }
     return true;
   };
-  std::string said, said_as_json;
+  std::string response, response_as_json;
   c.send(get("/v1/agent/monitor?loglevel=warn"));
   json.send(get("/v1/agent/monitor?logjson"));
-  REQUIRE(receive(c, said, "\r\n\r\n"));
-  REQUIRE(receive(json, said_as_json, "\r\n\r\n"));
-  CHECK(said.find("HTTP/1.1 200 OK\r\n") == 0);
-  CHECK(said.find("Transfer-Encoding: chunked\r\n") != std::string::npos);
+  REQUIRE(receive(c, response, "\r\n\r\n"));
+  REQUIRE(receive(json, response_as_json, "\r\n\r\n"));
+  CHECK(response.find("HTTP/1.1 200 OK\r\n") == 0);
+  CHECK(response.find("Transfer-Encoding: chunked\r\n") != std::string::npos);
   log::info("test", "for one of them");
   log::warn("test", "for both", {{"n", 1}});
-  CHECK(receive(c, said, "[WARN]  test: for both n=1\n"));
-  CHECK(receive(json, said_as_json, R"("@message":"for both")"));
-  CHECK(said.find("for one") == std::string::npos);
-  CHECK(said_as_json.find("for one") != std::string::npos);
+  CHECK(receive(c, response, "[WARN]  test: for both n=1\n"));
+  CHECK(receive(json, response_as_json, R"("@message":"for both")"));
+  CHECK(response.find("for one") == std::string::npos);
+  CHECK(response_as_json.find("for one") != std::string::npos);
   json.close();
   CHECK(eventually([] { return !log::enabled(log::level::info); })); // no client needs such lines any more
   CHECK(log::enabled(log::level::warn));
   log::warn("test", "the last one");
   CHECK(f.stop());
-  said += c.rest();
-  CHECK(said.find("the last one") != std::string::npos);
-  CHECK(said.substr(said.size() - 5) == "0\r\n\r\n");
+  response += c.rest();
+  CHECK(response.find("the last one") != std::string::npos);
+  CHECK(response.substr(response.size() - 5) == "0\r\n\r\n");
   CHECK_FALSE(log::enabled(log::level::warn));
   log::configure({});
 }

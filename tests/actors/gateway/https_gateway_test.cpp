@@ -79,7 +79,7 @@ public:
   }
   answer read() {
     answer a;
-    while (!take_answer(said_, a))
+    while (!take_answer(response_, a))
       if (!fill())
         return {};
     return a;
@@ -108,14 +108,14 @@ private:
     const auto came = socket_.receive();
     if (came.empty())
       return false;
-    const bool good = tls_.feed(came, said_);
+    const bool good = tls_.feed(came, response_);
     socket_.send(tls_.take_output());
     return good;
   }
 
   raw_client socket_;
   tls::https_client tls_;
-  std::string said_;
+  std::string response_;
 };
 
 } // namespace
@@ -148,20 +148,20 @@ TEST_CASE("https: bytes may come one by one", "[https]") {
   https_fixture f;
   auto socket = f.gateway->client();
   tls::https_client c(f.trusting());
-  std::string said;
+  std::string response;
   for (int round = 0; round < 2; ++round) {
     for (const char byte : c.take_output())
       socket.send({&byte, 1});
     while (!c.established())
-      REQUIRE(c.feed(socket.receive(), said));
+      REQUIRE(c.feed(socket.receive(), response));
   }
   for (const char byte : get("/v1/kv/a"))
     c.write({&byte, 1});
   for (const char byte : c.take_output())
     socket.send({&byte, 1});
   answer a;
-  while (!take_answer(said, a))
-    REQUIRE(c.feed(socket.receive(), said));
+  while (!take_answer(response, a))
+    REQUIRE(c.feed(socket.receive(), response));
   CHECK(a.status == 200);
 }
 

@@ -24,8 +24,8 @@ http_reply poll(server_node& node, const std::string& more = {}) {
 
 /// Empty: the cursor names no history.
 std::string cursor_at(server_node& node) {
-  const auto said = poll(node);
-  const auto* cursor = said.header("X-Belay-Cursor");
+  const auto response = poll(node);
+  const auto* cursor = response.header("X-Belay-Cursor");
   return cursor == nullptr ? std::string() : *cursor;
 }
 

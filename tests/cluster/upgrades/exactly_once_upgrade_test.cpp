@@ -45,15 +45,15 @@ private:
       const auto name = "watched/" + std::to_string(n);
       http_request r{"PUT", "/v1/kv/" + name, {{"Idempotency-Key", "w-" + std::to_string(n)}}, name, false};
       for (std::size_t attempt = n; !stopping_; ++attempt) {
-        const auto said = exchange(ports_[attempt % ports_.size()], r, requested_for);
-        if (said.status == 409 && !r.headers.empty()) {
+        const auto response = exchange(ports_[attempt % ports_.size()], r, requested_for);
+        if (response.status == 409 && !r.headers.empty()) {
           ++refused_;
           r.headers.clear();
         }
-        if (said.ok()) {
+        if (response.ok()) {
           acknowledged_.insert(name);
           ++done_;
-          replayed_ += said.header("X-Belay-Replayed") != nullptr ? 1 : 0;
+          replayed_ += response.header("X-Belay-Replayed") != nullptr ? 1 : 0;
           break;
         }
         std::this_thread::sleep_for(milliseconds{20});
@@ -186,10 +186,10 @@ TEST_CASE("keyed writes, changes, claims and locks while servers are replaced, a
   constexpr int writes = 20;
   for (int n = 0; n < writes; ++n)
     for (std::size_t i = 0; i < cluster.size(); ++i) {
-      const auto said = keyed(cluster.node(i), "/v1/kv/counted?add=1", "count-" + std::to_string(n));
-      INFO(said.status << ' ' << said.error << said.body);
-      CHECK(said.ok());
-      CHECK((said.header("X-Belay-Replayed") != nullptr) == (i > 0));
+      const auto response = keyed(cluster.node(i), "/v1/kv/counted?add=1", "count-" + std::to_string(n));
+      INFO(response.status << ' ' << response.error << response.body);
+      CHECK(response.ok());
+      CHECK((response.header("X-Belay-Replayed") != nullptr) == (i > 0));
     }
   CHECK(cluster.node(2).get("/v1/kv/counted?raw&consistent").body == std::to_string(writes));
   CHECK(cluster.node(0).get("/v1/outcome/count-0").body.find(R"("State":"done")") != std::string::npos);

@@ -53,12 +53,12 @@ inline void replace(server_node& node, const server_command& program) {
 inline void ends_with(server_node& node, const std::vector<std::string>& texts) {
   const auto end = node.process().wait(milliseconds{60000});
   REQUIRE(end);
-  const auto said = file_tail(node.log_file(), 20000);
-  INFO(said);
+  const auto response = file_tail(node.log_file(), 20000);
+  INFO(response);
   CHECK(end->code == 1);
   CHECK(end->signal == 0);
   CHECK(std::any_of(texts.begin(), texts.end(),
-                    [&](const std::string& text) { return said.find(text) != std::string::npos; }));
+                    [&](const std::string& text) { return response.find(text) != std::string::npos; }));
 }
 
 /// It has reached an entry that only the new version can read, and reports what to install.

@@ -89,12 +89,12 @@ TEST_CASE("init_process: processes that a program leaves behind are reaped after
 TEST_CASE("init_process: signals reach the program, and its end is reported as a shell does") {
   int ready[2];
   REQUIRE(::pipe(ready) == 0);
-  static int said = -1;
-  said = ready[1];
+  static int response = -1;
+  response = ready[1];
   const auto program = [](int signal, bool handled) {
     return [=] {
       std::signal(signal, handled ? [](int) { ::_exit(42); } : SIG_DFL); // Catch2 has handlers of its own
-      if (::write(said, "x", 1) != 1)
+      if (::write(response, "x", 1) != 1)
         return 1;
       for (;;)
         ::pause();

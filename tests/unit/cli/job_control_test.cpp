@@ -157,19 +157,19 @@ public:
   }
   /// The next event: `job PID`, `stopped SIGNAL`, `exited CODE`, `killed SIGNAL`. Empty: none
   std::string event() {
-    while (said_.find('\n') == said_.npos) {
+    while (response_.find('\n') == response_.npos) {
       drain();
       pollfd waits{events_, POLLIN, 0};
       char bytes[256];
       const int ready = ::poll(&waits, 1, 20);
       const auto n = ready > 0 ? ::read(events_, bytes, sizeof bytes) : 0;
       if (n > 0)
-        said_.append(bytes, static_cast<std::size_t>(n));
+        response_.append(bytes, static_cast<std::size_t>(n));
       else if (ready > 0 || std::chrono::steady_clock::now() > begun_ + patience)
         return "";
     }
-    const auto line = said_.substr(0, said_.find('\n'));
-    said_.erase(0, line.size() + 1);
+    const auto line = response_.substr(0, response_.find('\n'));
+    response_.erase(0, line.size() + 1);
     if (line.starts_with("job "))
       job_ = std::stoi(line.substr(4));
     return line;
@@ -231,7 +231,7 @@ private:
 
   pid_t pid_ = -1, job_ = -1;
   int terminal_ = -1, commands_ = -1, events_ = -1;
-  std::string said_;
+  std::string response_;
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
 };
 

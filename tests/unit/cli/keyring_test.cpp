@@ -9,7 +9,7 @@ using namespace belay::cli;
 
 namespace {
 
-said call(arguments words, const std::string& address = "127.0.0.1:1") {
+response call(arguments words, const std::string& address = "127.0.0.1:1") {
   words.insert(words.begin(), {"keyring", "-http-addr=" + address});
   return say(words);
 }

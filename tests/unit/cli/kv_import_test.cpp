@@ -92,11 +92,11 @@ TEST_CASE("an import reports when a file was probably meant, and why a file cann
   CHECK(forgotten.err ==
         "Cannot unmarshal data: invalid character 'k' looking for beginning of value (to read the file of that "
         "name, write @kv.json)\n");
-  const auto said_of = [](const std::string& text) { return say({"kv", "import", "-"}, text).err; };
-  CHECK(said_of("[{\"key\": nix}]") == "Cannot unmarshal data: invalid character 'n' in JSON at byte 10\n");
-  CHECK(said_of("[] x") == "Cannot unmarshal data: invalid character 'x' after top-level value\n");
+  const auto response_of = [](const std::string& text) { return say({"kv", "import", "-"}, text).err; };
+  CHECK(response_of("[{\"key\": nix}]") == "Cannot unmarshal data: invalid character 'n' in JSON at byte 10\n");
+  CHECK(response_of("[] x") == "Cannot unmarshal data: invalid character 'x' after top-level value\n");
   for (const auto* cut : {"", "[", "[{\"key\":\"a"})
-    CHECK(said_of(cut) == "Cannot unmarshal data: unexpected end of JSON input\n");
+    CHECK(response_of(cut) == "Cannot unmarshal data: unexpected end of JSON input\n");
   CHECK(say({"kv", "import", "@nofile"}, "").err ==
         "Error! Failed to read file: open nofile: no such file or directory\n");
   CHECK(say({"kv", "put", "k", "@."}, "").err == "Error! Failed to read file: read .: is a directory\n");

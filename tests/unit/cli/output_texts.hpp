@@ -8,13 +8,13 @@
 
 namespace belay::cli {
 
-struct said {
+struct response {
   int code;
   std::string out, err;
 };
 
 /// @param screen whether its output is a terminal
-inline said say(const arguments& words, const std::string& input = "", bool screen = false) {
+inline response say(const arguments& words, const std::string& input = "", bool screen = false) {
   std::istringstream in(input);
   std::ostringstream out, err;
   const int code = run(words, {in, out, err, screen});

@@ -31,28 +31,28 @@ public:
   std::string request;                          ///< its body
 
   health_server() {
-    nghttp2_session_callbacks* hears = nullptr;
-    REQUIRE(nghttp2_session_callbacks_new(&hears) == 0);
+    nghttp2_session_callbacks* receives = nullptr;
+    REQUIRE(nghttp2_session_callbacks_new(&receives) == 0);
     nghttp2_session_callbacks_set_on_header_callback(
-        hears, [](nghttp2_session*, const nghttp2_frame*, const std::uint8_t* name, std::size_t name_size,
-                  const std::uint8_t* value, std::size_t value_size, std::uint8_t, void* user) {
+        receives, [](nghttp2_session*, const nghttp2_frame*, const std::uint8_t* name, std::size_t name_size,
+                     const std::uint8_t* value, std::size_t value_size, std::uint8_t, void* user) {
           static_cast<health_server*>(user)->requested[text(name, name_size)] = text(value, value_size);
           return 0;
         });
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(
-        hears,
+        receives,
         [](nghttp2_session*, std::uint8_t, std::int32_t, const std::uint8_t* bytes, std::size_t size, void* user) {
           static_cast<health_server*>(user)->request += text(bytes, size);
           return 0;
         });
     nghttp2_session_callbacks_set_on_frame_recv_callback(
-        hears, [](nghttp2_session*, const nghttp2_frame* f, void* user) {
+        receives, [](nghttp2_session*, const nghttp2_frame* f, void* user) {
           if ((f->hd.type == NGHTTP2_DATA || f->hd.type == NGHTTP2_HEADERS) && (f->hd.flags & NGHTTP2_FLAG_END_STREAM))
             static_cast<health_server*>(user)->answer(f->hd.stream_id);
           return 0;
         });
-    REQUIRE(nghttp2_session_server_new(&session_, hears, this) == 0);
-    nghttp2_session_callbacks_del(hears);
+    REQUIRE(nghttp2_session_server_new(&session_, receives, this) == 0);
+    nghttp2_session_callbacks_del(receives);
     REQUIRE(nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, nullptr, 0) == 0);
   }
   ~health_server() { nghttp2_session_del(session_); }
@@ -61,16 +61,16 @@ public:
   void serve(grpc_call& call, std::size_t piece = 1000) {
     for (bool talked = true; talked;) {
       talked = false;
-      const auto said = call.take_output();
-      REQUIRE(nghttp2_session_mem_recv(session_, reinterpret_cast<const std::uint8_t*>(said.data()), said.size()) ==
-              static_cast<ssize_t>(said.size()));
+      const auto response = call.take_output();
+      REQUIRE(nghttp2_session_mem_recv(session_, reinterpret_cast<const std::uint8_t*>(response.data()),
+                                       response.size()) == static_cast<ssize_t>(response.size()));
       std::string back;
       const std::uint8_t* bytes = nullptr;
       for (ssize_t n = 0; (n = nghttp2_session_mem_send(session_, &bytes)) > 0;)
         back += text(bytes, static_cast<std::size_t>(n));
       for (std::size_t at = 0; at < back.size(); at += piece)
         call.feed(std::string_view(back).substr(at, piece));
-      talked = !said.empty() || !back.empty();
+      talked = !response.empty() || !back.empty();
     }
   }
 

@@ -34,9 +34,9 @@ std::string bytes_of(const wire::frame& f) {
 /// Feeds the bytes in pieces of `step`. @returns the last result of feed()
 result<std::optional<peer_handshake::outcome>> fed(peer_handshake& door, std::string_view bytes, std::size_t step) {
   for (;; bytes.remove_prefix(step)) {
-    auto said = door.feed(bytes.substr(0, step));
-    if (!said || *said || bytes.size() <= step)
-      return said;
+    auto after_hello = door.feed(bytes.substr(0, step));
+    if (!after_hello || *after_hello || bytes.size() <= step)
+      return after_hello;
   }
 }
 
@@ -48,11 +48,11 @@ TEST_CASE("a handshake may arrive in pieces, followed by its first frames", "[pe
   const auto words = bytes_of(hello) + bytes_of(wire::gossip{});
   SECTION("without TLS") {
     peer_handshake door(with_key(nullptr));
-    const auto said = fed(door, bytes_of(hello), step);
-    REQUIRE(said.ok());
-    REQUIRE(*said);
-    CHECK((*said)->hello == hello);
-    CHECK_FALSE((*said)->channel);
+    const auto after_hello = fed(door, bytes_of(hello), step);
+    REQUIRE(after_hello.ok());
+    REQUIRE(*after_hello);
+    CHECK((*after_hello)->hello == hello);
+    CHECK_FALSE((*after_hello)->channel);
     CHECK(door.take_answer().empty());
   }
   SECTION("with TLS") {
@@ -67,18 +67,18 @@ TEST_CASE("a handshake may arrive in pieces, followed by its first frames", "[pe
     REQUIRE(dialler.write(words).ok());
     out.clear();
     dialler.take_output(out);
-    auto said = fed(door, out, step);
-    REQUIRE(said.ok());
-    REQUIRE(*said);
-    CHECK((*said)->hello == hello);
-    CHECK((*said)->said == bytes_of(wire::gossip{}));
-    REQUIRE((*said)->channel);
+    auto after_hello = fed(door, out, step);
+    REQUIRE(after_hello.ok());
+    REQUIRE(*after_hello);
+    CHECK((*after_hello)->hello == hello);
+    CHECK((*after_hello)->after_hello == bytes_of(wire::gossip{}));
+    REQUIRE((*after_hello)->channel);
     REQUIRE(dialler.write("more").ok());
     out.clear();
     dialler.take_output(out);
-    std::string heard;
-    CHECK((*said)->channel->feed(out, heard).ok());
-    CHECK(heard == "more");
+    std::string received;
+    CHECK((*after_hello)->channel->feed(out, received).ok());
+    CHECK(received == "more");
   }
 }
 
@@ -102,9 +102,9 @@ TEST_CASE("a peer without a valid hello is rejected, with an alert where possibl
   for (const auto& r : rows) {
     CAPTURE(r.name);
     peer_handshake door(with_key(r.key));
-    const auto said = door.feed(r.bytes);
-    REQUIRE_FALSE(said.ok());
-    CHECK(said.error().find(r.why) != std::string::npos);
+    const auto after_hello = door.feed(r.bytes);
+    REQUIRE_FALSE(after_hello.ok());
+    CHECK(after_hello.error().find(r.why) != std::string::npos);
     CHECK(door.take_answer().starts_with("\x15\x03") == r.alert);
   }
 }
@@ -122,9 +122,9 @@ TEST_CASE("a certificate of a client is none of a server, whatever signed it", "
   REQUIRE(dialler.write(bytes_of(hello_of("seven"))).ok());
   out.clear();
   dialler.take_output(out);
-  const auto said = door.feed(out);
-  REQUIRE_FALSE(said.ok());
-  CHECK(said.error() == "certificate of peer names client.dc1.consul, not server.dc1.consul");
+  const auto after_hello = door.feed(out);
+  REQUIRE_FALSE(after_hello.ok());
+  CHECK(after_hello.error() == "certificate of peer names client.dc1.consul, not server.dc1.consul");
 }
 
 // `belay tls cert create -client` makes an agent; HTTPS users' certificates (`-cli`) do not.
@@ -149,9 +149,9 @@ TEST_CASE("a certificate makes a client agent if it names one, or a server", "[p
     REQUIRE(dialler.write(bytes_of(hello)).ok());
     out.clear();
     dialler.take_output(out);
-    const auto said = door.feed(out);
-    CHECK(said.ok() == may);
-    if (!said)
-      CHECK(said.error() == "certificate of peer names " + std::string(name) + ", not client.dc1.consul");
+    const auto after_hello = door.feed(out);
+    CHECK(after_hello.ok() == may);
+    if (!after_hello)
+      CHECK(after_hello.error() == "certificate of peer names " + std::string(name) + ", not client.dc1.consul");
   }
 }

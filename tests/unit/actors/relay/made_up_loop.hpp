@@ -29,7 +29,7 @@ struct made_up_server {
   struct requested {
     std::string method, target, body;
   };
-  struct said {
+  struct response {
     int status = 200;
     std::string body;
     std::string behind{}; ///< bytes that belong to no response
@@ -37,15 +37,17 @@ struct made_up_server {
 
   way accepts = way::accepts;
   /// nullopt: no response for now, but the connection stays.
-  std::function<std::optional<said>(const requested&)> answer = [](const requested&) { return said{200, "true"}; };
+  std::function<std::optional<response>(const requested&)> answer = [](const requested&) {
+    return response{200, "true"};
+  };
   /// The response after the agent has closed its side; then the connection ends. nullopt: none
-  std::function<std::optional<said>()> answer_at_end = [] { return std::nullopt; };
-  std::vector<requested> heard;
+  std::function<std::optional<response>()> answer_at_end = [] { return std::nullopt; };
+  std::vector<requested> received;
   int ends = 0; ///< connections on which the agent has closed its side
 
   std::size_t times(const std::string& method, const std::string& target) const {
     std::size_t n = 0;
-    for (const auto& a : heard)
+    for (const auto& a : received)
       n += a.method == method && a.target == target ? 1 : 0;
     return n;
   }
@@ -154,11 +156,11 @@ private:
       return;
     auto& s = servers_[w->port];
     ++s.ends;
-    if (const auto said = w->waits ? s.answer_at_end() : std::nullopt)
-      tell(w, *said);
+    if (const auto response = w->waits ? s.answer_at_end() : std::nullopt)
+      tell(w, *response);
     post([this, w] { end(w, boost::asio::error::eof); });
   }
-  void tell(const std::shared_ptr<wire>& w, const made_up_server::said& what) {
+  void tell(const std::shared_ptr<wire>& w, const made_up_server::response& what) {
     w->waits = false;
     w->to_agent += "HTTP/1.1 " + std::to_string(what.status) +
                    " X\r\nContent-Length: " + std::to_string(what.body.size()) + "\r\n\r\n" + what.body + what.behind;
@@ -188,10 +190,10 @@ private:
       a.body = w->to_server.substr(head + 4, length);
       w->to_server.erase(0, head + 4 + length);
       auto& s = servers_[w->port];
-      s.heard.push_back(a);
+      s.received.push_back(a);
       w->waits = true;
-      if (const auto said = s.answer(a))
-        tell(w, *said);
+      if (const auto response = s.answer(a))
+        tell(w, *response);
     }
   }
 

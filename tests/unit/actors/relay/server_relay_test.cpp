@@ -95,7 +95,7 @@ TEST_CASE("a server that cannot be reached is left for another one, and the requ
 TEST_CASE("a server without a leader is left for another one, however fast it responds", "[relay]") {
   fixture f({at(1), at(2), at(3)});
   for (const std::uint16_t port : {1, 2})
-    f.loop.server(port).answer = [](const auto&) { return made_up_server::said{500, "No cluster leader"}; };
+    f.loop.server(port).answer = [](const auto&) { return made_up_server::response{500, "No cluster leader"}; };
   f.loop.run_for(milliseconds{4000});
   CHECK(f.answers.back());
   asking_client c;
@@ -109,7 +109,7 @@ TEST_CASE("while no server has a leader, all are tried in turn, and the last one
   for (const std::size_t servers : {1, 3}) {
     fixture f(servers == 1 ? std::vector{at(1)} : std::vector{at(1), at(2), at(3)});
     for (const std::uint16_t port : {1, 2, 3})
-      f.loop.server(port).answer = [](const auto&) { return made_up_server::said{500, "No cluster leader"}; };
+      f.loop.server(port).answer = [](const auto&) { return made_up_server::response{500, "No cluster leader"}; };
     f.loop.run_for(milliseconds{9500});
     CHECK_FALSE(f.answers.back());
     for (std::uint16_t port = 1; port <= servers; ++port) {
@@ -130,7 +130,7 @@ TEST_CASE("a read is retried at another server, a write never: it may have taken
     fixture f({at(1), at(2)});
     for (const std::uint16_t port : {1, 2})
       f.loop.server(port).answer = [](const made_up_server::requested& a) {
-        return a.target == alive ? std::optional(made_up_server::said{}) : std::nullopt;
+        return a.target == alive ? std::optional(made_up_server::response{}) : std::nullopt;
       };
     asking_client c;
     const auto call = f.ask(c, method);
@@ -139,7 +139,7 @@ TEST_CASE("a read is retried at another server, a write never: it may have taken
     const std::uint16_t other = first == 1 ? 2 : 1;
     REQUIRE(f.loop.server(first).times(method, "/v1/x") == 1);
     f.loop.server(first).accepts = made_up_server::way::refuses;
-    f.loop.server(other).answer = [](const auto&) { return made_up_server::said{200, "other"}; };
+    f.loop.server(other).answer = [](const auto&) { return made_up_server::response{200, "other"}; };
     f.loop.cut(first);
     f.loop.run_for(milliseconds{5000});
     if (method == std::string("GET")) {
@@ -160,13 +160,13 @@ TEST_CASE("requests to a server that hangs fail within 6 s, or are retried at an
     bool stands = false;
     std::uint16_t which = 0;
     for (const std::uint16_t port : {1, 2})
-      f.loop.server(port).answer = [&,
-                                    port](const made_up_server::requested& a) -> std::optional<made_up_server::said> {
+      f.loop.server(port).answer =
+          [&, port](const made_up_server::requested& a) -> std::optional<made_up_server::response> {
         if (a.target == "/v1/x" && which == 0) {
           stands = true;
           which = port;
         }
-        return stands && port == which ? std::nullopt : std::optional(made_up_server::said{200, "true"});
+        return stands && port == which ? std::nullopt : std::optional(made_up_server::response{200, "true"});
       };
     asking_client c;
     const auto call = f.ask(c, method);
@@ -183,7 +183,7 @@ TEST_CASE("requests to a server that hangs fail within 6 s, or are retried at an
 TEST_CASE("a server that answers anything at all is waited for", "[relay]") {
   fixture f({at(1)});
   f.loop.server(1).answer = [](const made_up_server::requested& a) {
-    return a.target == "/v1/status/leader" ? std::optional(made_up_server::said{200, "\"\""}) : std::nullopt;
+    return a.target == "/v1/status/leader" ? std::optional(made_up_server::response{200, "\"\""}) : std::nullopt;
   };
   asking_client c;
   const auto call = f.ask(c, "PUT");
@@ -220,7 +220,7 @@ TEST_CASE("an answer that was held back does not hold back the next one", "[rela
 
 TEST_CASE("a read is not retried without limit", "[relay]") {
   fixture f({at(1)});
-  f.loop.server(1).answer = [&](const made_up_server::requested& a) -> std::optional<made_up_server::said> {
+  f.loop.server(1).answer = [&](const made_up_server::requested& a) -> std::optional<made_up_server::response> {
     if (a.target == "/v1/x")
       f.loop.post([&] { f.loop.cut(1); });
     return std::nullopt;
@@ -253,7 +253,7 @@ TEST_CASE("the servers get a heartbeat of the agent every second", "[relay]") {
   f.loop.server(1).answer = [](const auto&) { return std::nullopt; };
   f.loop.run_for(milliseconds{5000});
   CHECK(f.answers == std::vector<bool>{true, false});
-  f.loop.server(1).answer = [](const auto&) { return made_up_server::said{}; };
+  f.loop.server(1).answer = [](const auto&) { return made_up_server::response{}; };
   f.loop.run_for(milliseconds{5000});
   CHECK(f.answers == std::vector<bool>{true, false, true});
   bool over = false;
@@ -294,7 +294,7 @@ TEST_CASE("an agent that is not heard logs that in time, with the reason, and ev
   }
   SECTION("there is no leader") {
     fixture f({at(1)});
-    f.loop.server(1).answer = [](const auto&) { return made_up_server::said{500, "No cluster leader"}; };
+    f.loop.server(1).answer = [](const auto&) { return made_up_server::response{500, "No cluster leader"}; };
     f.loop.run_for(milliseconds{3500});
     CHECK(f.logged("No cluster leader") == 1);
   }
@@ -302,7 +302,7 @@ TEST_CASE("an agent that is not heard logs that in time, with the reason, and ev
 
 TEST_CASE("an agent whose name is in use logs an error, at once and then every 10 s", "[relay]") {
   fixture f({at(1)});
-  f.loop.server(1).answer = [](const auto&) { return made_up_server::said{409, "node name 'a7' is taken"}; };
+  f.loop.server(1).answer = [](const auto&) { return made_up_server::response{409, "node name 'a7' is taken"}; };
   f.loop.run_for(milliseconds{1000});
   CHECK(f.logged("[ERROR] relay: client agent rejected by the cluster reason=\"node name 'a7' is taken\"") == 1);
   f.loop.run_for(milliseconds{30'000});
@@ -331,13 +331,13 @@ TEST_CASE("a join is answered when the servers have heard the agent, or with the
   REQUIRE(received.size() == 2);
   CHECK(received[1].find("the servers were not reached: no response") == 0);
 
-  f.loop.server(2).answer = [](const auto&) { return made_up_server::said{409, "taken"}; };
+  f.loop.server(2).answer = [](const auto&) { return made_up_server::response{409, "taken"}; };
   join(2);
   f.loop.run_for(milliseconds{5000});
   REQUIRE(received.size() == 3);
   CHECK(received[2] == "taken");
 
-  f.loop.server(3).answer = [](const auto&) { return made_up_server::said{}; };
+  f.loop.server(3).answer = [](const auto&) { return made_up_server::response{}; };
   f.loop.server(2).accepts = made_up_server::way::refuses;
   f.loop.cut(2);
   join(3);
@@ -353,7 +353,7 @@ TEST_CASE("remembered servers are used until the servers name others; configured
   fixture f({at(1)}, {at(2), at(1)});
   f.loop.server(1).accepts = made_up_server::way::refuses;
   const auto peers = [](const made_up_server::requested& a) {
-    return made_up_server::said{200, a.target == "/v1/status/peers" ? "[\"127.0.0.1:3\",\"127.0.0.1:4\"]" : "true"};
+    return made_up_server::response{200, a.target == "/v1/status/peers" ? "[\"127.0.0.1:3\",\"127.0.0.1:4\"]" : "true"};
   };
   for (const std::uint16_t port : {2, 3, 4})
     f.loop.server(port).answer = peers;
@@ -361,9 +361,9 @@ TEST_CASE("remembered servers are used until the servers name others; configured
   CHECK(f.loop.server(2).times("GET", "/v1/status/peers") == 1);
   REQUIRE(f.servers.size() == 1);
   CHECK(f.servers[0] == std::vector<std::string>{at(3), at(4), at(1)});
-  const auto before = f.loop.server(2).heard.size();
+  const auto before = f.loop.server(2).received.size();
   f.loop.run_for(milliseconds{200'000});
-  CHECK(f.loop.server(2).heard.size() <= before + 1);
+  CHECK(f.loop.server(2).received.size() <= before + 1);
   CHECK(f.relay->cluster_answers());
 }
 
@@ -376,20 +376,20 @@ TEST_CASE("the server is notified that a client may be gone, and its response go
     fixture f({at(1)});
     auto& server = f.loop.server(1);
     server.answer = [](const made_up_server::requested& a) {
-      return a.target == alive ? std::optional(made_up_server::said{}) : std::nullopt;
+      return a.target == alive ? std::optional(made_up_server::response{}) : std::nullopt;
     };
     asking_client c;
     const auto call = f.ask(c, method);
     if (!before_it_was_sent)
       f.loop.run_for(milliseconds{500});
     call->end_wait();
-    server.answer_at_end = [] { return std::optional(made_up_server::said{200, "as it is"}); };
+    server.answer_at_end = [] { return std::optional(made_up_server::response{200, "as it is"}); };
     f.loop.run_for(milliseconds{500});
     CHECK(server.ends == 1);
     CHECK(c.ended);
     CHECK(c.body == "as it is");
     // The connection is not reused.
-    server.answer = [](const auto&) { return made_up_server::said{200, "next"}; };
+    server.answer = [](const auto&) { return made_up_server::response{200, "next"}; };
     asking_client next;
     const auto following = f.ask(next, method);
     f.loop.run_for(milliseconds{500});
@@ -408,9 +408,9 @@ TEST_CASE("the server is notified when the client of a request that waits for a 
     fixture f({at(1)});
     auto& server = f.loop.server(1);
     server.answer = [](const made_up_server::requested& a) {
-      return a.target == alive ? std::optional(made_up_server::said{}) : std::nullopt;
+      return a.target == alive ? std::optional(made_up_server::response{}) : std::nullopt;
     };
-    server.answer_at_end = [] { return std::optional(made_up_server::said{500, "it still waits"}); };
+    server.answer_at_end = [] { return std::optional(made_up_server::response{500, "it still waits"}); };
     asking_client c;
     relayed_request r{"PUT", "/v1/kv/k?acquire=s&queue=10m", {}, {}, false};
     r.waits_for_lock = what != "another request";
@@ -426,7 +426,7 @@ TEST_CASE("the server is notified when the client of a request that waits for a 
     CHECK(last_words(server) == (what == "agent gives up" || what == "another request" ? 0 : 1));
     CHECK(c.ended == (what != "connection ends" && what != "agent gives up"));
     asking_client next;
-    server.answer = [](const auto&) { return made_up_server::said{200, "next"}; };
+    server.answer = [](const auto&) { return made_up_server::response{200, "next"}; };
     const auto following = f.ask(next, "GET");
     f.loop.run_for(milliseconds{5000});
     CHECK(next.body == "next");
@@ -437,7 +437,7 @@ TEST_CASE("a server of 0.2.0 closes the connection instead, and gets no further 
   fixture f({at(1), at(2)});
   for (const std::uint16_t port : {1, 2})
     f.loop.server(port).answer = [](const made_up_server::requested& a) {
-      return a.target == alive ? std::optional(made_up_server::said{}) : std::nullopt;
+      return a.target == alive ? std::optional(made_up_server::response{}) : std::nullopt;
     };
   asking_client c;
   const auto call = f.ask(c, "GET");
@@ -469,7 +469,7 @@ TEST_CASE("a connection with more bytes than a response carries no other request
     INFO(behind);
     fixture f({at(1)});
     f.loop.server(1).answer = [&](const made_up_server::requested& a) {
-      return made_up_server::said{200, "of " + a.target, a.target == "/v1/first" ? behind : ""};
+      return made_up_server::response{200, "of " + a.target, a.target == "/v1/first" ? behind : ""};
     };
     asking_client first, second;
     const auto call = f.ask(first, "GET", "/v1/first");

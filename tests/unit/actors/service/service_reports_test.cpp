@@ -94,56 +94,56 @@ TEST_CASE("an abstract socket is spoken to as well as one in a folder", "[servic
 TEST_CASE("a service manager is notified of a start, heartbeats, a reload and the end", "[service]") {
   harness::scratch_folder folder;
   harness::notify_socket manager(folder / "notify");
-  const auto heard = [&] { return manager.next(harness::milliseconds{0}); };
+  const auto received = [&] { return manager.next(harness::milliseconds{0}); };
   service_reports reports(opened_socket(folder / "notify"), 4s);
   auto numbers = std::make_shared<vitals>();
   const auto move = [&] {
     ++numbers->http_rounds[0];
     ++numbers->raft_rounds;
   };
-  CHECK(heard() == "");
+  CHECK(received() == "");
   reports.ready(numbers, start);
-  CHECK(heard() == "READY=1\nSTATUS=Has no leader; index 0\n");
+  CHECK(received() == "READY=1\nSTATUS=Has no leader; index 0\n");
   CHECK(reports.until_due(start) == 0s);
   move();
   reports.look(start);
-  CHECK(heard() == "WATCHDOG=1\n");
+  CHECK(received() == "WATCHDOG=1\n");
   CHECK(reports.until_due(start) == 1s);
   reports.look(start + 999ms); // a signal came: nothing is due
-  CHECK(heard() == "");
+  CHECK(received() == "");
 
   move();
   numbers->standing = cluster_standing::leads;
   numbers->applied_index = 17;
   reports.look(start + 1s);
-  CHECK(heard() == "WATCHDOG=1\nSTATUS=Leads the cluster; index 17\n");
+  CHECK(received() == "WATCHDOG=1\nSTATUS=Leads the cluster; index 17\n");
 
   // The HTTP thread hangs from here on; Raft continues, so the index rises.
   for (int n = 2; n < 9; ++n) {
     ++numbers->raft_rounds;
     numbers->applied_index = static_cast<std::uint64_t>(16 + n);
     reports.look(start + std::chrono::seconds(n));
-    const auto fed = heard().find("WATCHDOG=1") != std::string::npos;
+    const auto fed = received().find("WATCHDOG=1") != std::string::npos;
     CHECK(fed == (n == 2));
   }
   move();
   reports.look(start + 9s);
-  CHECK(heard() == "WATCHDOG=1\n");
+  CHECK(received() == "WATCHDOG=1\n");
 
   reports.reloading(start + 9500ms);
-  CHECK(heard() == "RELOADING=1\n"
-                   "MONOTONIC_USEC=1009500000\n"
-                   "STATUS=Reloads its configuration\n");
+  CHECK(received() == "RELOADING=1\n"
+                      "MONOTONIC_USEC=1009500000\n"
+                      "STATUS=Reloads its configuration\n");
   reports.reloaded(false, start + 9600ms);
-  CHECK(heard() == "READY=1\n"
-                   "STATUS=Leads the cluster; index 24; the last reload failed: see the log\n");
+  CHECK(received() == "READY=1\n"
+                      "STATUS=Leads the cluster; index 24; the last reload failed: see the log\n");
   reports.reloading(start + 9700ms);
-  heard();
+  received();
   reports.reloaded(true, start + 9800ms);
-  CHECK(heard() == "READY=1\nSTATUS=Leads the cluster; index 24\n");
+  CHECK(received() == "READY=1\nSTATUS=Leads the cluster; index 24\n");
   reports.stopping();
-  CHECK(heard() == "STOPPING=1\n"
-                   "STATUS=Completes pending requests and stops\n");
+  CHECK(received() == "STOPPING=1\n"
+                      "STATUS=Completes pending requests and stops\n");
 }
 
 TEST_CASE("of several threads of clients each has to move", "[service]") {
@@ -162,38 +162,38 @@ TEST_CASE("of several threads of clients each has to move", "[service]") {
 TEST_CASE("without a watchdog only changes are sent", "[service]") {
   harness::scratch_folder folder;
   harness::notify_socket manager(folder / "notify");
-  const auto heard = [&] { return manager.next(harness::milliseconds{0}); };
+  const auto received = [&] { return manager.next(harness::milliseconds{0}); };
   service_reports reports(opened_socket(folder / "notify"), 0s);
   auto numbers = std::make_shared<vitals>();
   reports.ready(numbers, start);
-  heard();
+  received();
   reports.look(start);
   reports.look(start + 60s);
-  CHECK(heard() == "");
+  CHECK(received() == "");
   numbers->standing = cluster_standing::follows;
   reports.look(start + 120s);
-  CHECK(heard() == "STATUS=Follows a leader; index 0\n");
+  CHECK(received() == "STATUS=Follows a leader; index 0\n");
 }
 
 TEST_CASE("a client agent has no Raft, and lives while its one thread moves", "[service]") {
   harness::scratch_folder folder;
   harness::notify_socket manager(folder / "notify");
-  const auto heard = [&] { return manager.next(harness::milliseconds{0}); };
+  const auto received = [&] { return manager.next(harness::milliseconds{0}); };
   service_reports reports(opened_socket(folder / "notify"), 4s);
   auto numbers = std::make_shared<vitals>();
   numbers->has_raft = false;
   numbers->standing = cluster_standing::cut_off;
   reports.ready(numbers, start);
-  CHECK(heard() == "READY=1\n"
-                   "STATUS=Client agent, no server reached\n");
+  CHECK(received() == "READY=1\n"
+                      "STATUS=Client agent, no server reached\n");
   numbers->standing = cluster_standing::relays;
   for (int n = 1; n < 9; ++n) {
     if (n < 4)
       ++numbers->http_rounds[0];
     reports.look(start + std::chrono::seconds(n));
-    const auto said = heard();
-    CHECK((said.find("WATCHDOG=1") != std::string::npos) == (n < 5));
-    CHECK((said.find("STATUS=Client agent, servers reached\n") != std::string::npos) == (n == 1));
+    const auto response = received();
+    CHECK((response.find("WATCHDOG=1") != std::string::npos) == (n < 5));
+    CHECK((response.find("STATUS=Client agent, servers reached\n") != std::string::npos) == (n == 1));
   }
 }
 
@@ -223,15 +223,15 @@ TEST_CASE("heartbeats are sent while the thread that handles signals is busy, an
   {
     service_reporter reporter(service_reports(opened_socket(folder / "notify"), 2s));
     reporter.ready(numbers);
-    CHECK(manager.heard("READY=1", milliseconds{20000}));
+    CHECK(manager.received("READY=1", milliseconds{20000}));
     reporter.reloading();
-    CHECK(manager.heard("RELOADING=1", milliseconds{20000}));
+    CHECK(manager.received("RELOADING=1", milliseconds{20000}));
     for (int i = 0; i < 3; ++i)
-      CHECK(manager.heard("WATCHDOG=1", milliseconds{20000}));
+      CHECK(manager.received("WATCHDOG=1", milliseconds{20000}));
     reporter.reloaded(true);
-    CHECK(manager.heard("READY=1", milliseconds{20000}));
+    CHECK(manager.received("READY=1", milliseconds{20000}));
     reporter.stopping();
-    CHECK(manager.heard("STOPPING=1", milliseconds{20000}));
+    CHECK(manager.received("STOPPING=1", milliseconds{20000}));
     manager.drain();
     reporter.stopping(); // a second signal
     CHECK(manager.next(milliseconds{1500}) == "");

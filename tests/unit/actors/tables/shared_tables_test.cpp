@@ -76,7 +76,7 @@ TEST_CASE("shared_tables: stale reads require that a leader was heard, and repor
   tables_fixture f;
   const auto stale = f.get("a", http::consistency::stale);
   CHECK_FALSE(f.read(stale));
-  f.numbers.leader_heard_ns = std::chrono::nanoseconds(now.time_since_epoch() - 1500ms).count();
+  f.numbers.leader_contact_ns = std::chrono::nanoseconds(now.time_since_epoch() - 1500ms).count();
   f.shared.stands(false, false, {});
   const auto found = f.read(stale);
   CHECK(value_in(found) == "1");

@@ -26,27 +26,27 @@ struct pair_of_ends {
   pair_of_ends(const credential_settings& dialling, const credential_settings& accepting, std::size_t step = 1 << 20)
       : dialler(loaded(dialling), channel::side::dials), accepter(loaded(accepting), channel::side::accepts) {
     for (int round = 0; round < 6; ++round) {
-      carry(dialler, accepter, accepter_said, accepter_heard, step);
-      carry(accepter, dialler, dialler_said, dialler_heard, step);
+      carry(dialler, accepter, accepter_sent, accepter_received, step);
+      carry(accepter, dialler, dialler_sent, dialler_received, step);
     }
   }
   bool both_established() const { return dialler.established() && accepter.established(); }
   void say_from_dialler(const std::string& text) {
     REQUIRE(dialler.write(text).ok());
-    carry(dialler, accepter, accepter_said, accepter_heard, 1 << 20);
+    carry(dialler, accepter, accepter_sent, accepter_received, 1 << 20);
   }
 
-  static void carry(channel& from, channel& to, std::string& complaint, std::string& heard, std::size_t step) {
+  static void carry(channel& from, channel& to, std::string& complaint, std::string& received, std::size_t step) {
     std::string bytes;
     from.take_output(bytes);
     for (std::size_t at = 0; at < bytes.size(); at += step)
-      if (auto s = to.feed(std::string_view(bytes).substr(at, step), heard); !s && complaint.empty())
+      if (auto s = to.feed(std::string_view(bytes).substr(at, step), received); !s && complaint.empty())
         complaint = s.error();
   }
 
   channel dialler, accepter;
-  std::string dialler_said, accepter_said; ///< errors
-  std::string dialler_heard, accepter_heard;
+  std::string dialler_sent, accepter_sent; ///< errors
+  std::string dialler_received, accepter_received;
 };
 
 bool says(const std::string& text, const std::string& part) {
@@ -89,13 +89,13 @@ TEST_CASE("which credentials are accepted, and what is known about the peer", "[
   for (const auto& r : rows) {
     CAPTURE(r.name);
     pair_of_ends ends(r.dialling, r.accepting);
-    CHECK(ends.dialler_said == "");
-    CHECK(ends.accepter_said == "");
+    CHECK(ends.dialler_sent == "");
+    CHECK(ends.accepter_sent == "");
     REQUIRE(ends.both_established());
     CHECK(ends.accepter.peer().by_key == r.by_key);
     CHECK(ends.accepter.peer().may_be_raft_peer == r.may_be_raft_peer);
     ends.say_from_dialler("hello");
-    CHECK(ends.accepter_heard == "hello");
+    CHECK(ends.accepter_received == "hello");
   }
 }
 
@@ -141,12 +141,12 @@ TEST_CASE("a rejected peer gets the reason, and so does the rejecting side", "[t
     CAPTURE(r.name);
     pair_of_ends ends(r.dialling, r.accepting);
     CHECK_FALSE(ends.accepter.established());
-    CAPTURE(ends.dialler_said, ends.accepter_said);
-    CHECK(says(ends.dialler_said, r.dialler));
-    CHECK(says(ends.accepter_said, r.accepter));
-    CHECK(ends.accepter_heard == "");
-    std::string heard;
-    CHECK_FALSE(ends.accepter.feed("x", heard).ok()); // permanently
+    CAPTURE(ends.dialler_sent, ends.accepter_sent);
+    CHECK(says(ends.dialler_sent, r.dialler));
+    CHECK(says(ends.accepter_sent, r.accepter));
+    CHECK(ends.accepter_received == "");
+    std::string received;
+    CHECK_FALSE(ends.accepter.feed("x", received).ok()); // permanently
   }
 }
 
@@ -159,8 +159,8 @@ TEST_CASE("a peer without a certificate is refused", "[tls]") {
   bare.ca_file = server.ca_file;
   pair_of_ends ends(bare, server);
   CHECK_FALSE(ends.accepter.established());
-  CHECK(says(ends.accepter_said, "peer has no certificate"));
-  CHECK(says(ends.dialler_said, "peer rejected us: it requires a certificate"));
+  CHECK(says(ends.accepter_sent, "peer has no certificate"));
+  CHECK(says(ends.dialler_sent, "peer rejected us: it requires a certificate"));
 }
 
 TEST_CASE("bytes may come one by one", "[tls]") {
@@ -170,7 +170,7 @@ TEST_CASE("bytes may come one by one", "[tls]") {
     pair_of_ends ends(s, s, 1);
     REQUIRE(ends.both_established());
     ends.say_from_dialler("hello");
-    CHECK(ends.accepter_heard == "hello");
+    CHECK(ends.accepter_received == "hello");
   }
 }
 
@@ -185,32 +185,32 @@ TEST_CASE("data after the handshake arrives, in whatever pieces", "[tls]") {
   std::string wire;
   ends.dialler.take_output(wire);
   CHECK(wire.find(large.substr(1000, 16)) == std::string::npos); // it is encrypted
-  std::string heard;
+  std::string received;
   for (std::size_t at = 0; at < wire.size();) {
     const auto step = 1 + chance() % 100'000;
-    REQUIRE(ends.accepter.feed(std::string_view(wire).substr(at, step), heard).ok());
+    REQUIRE(ends.accepter.feed(std::string_view(wire).substr(at, step), received).ok());
     at += step;
   }
-  CHECK(heard == large);
+  CHECK(received == large);
 }
 
 TEST_CASE("the first frame may arrive in the same bytes as the end of the handshake", "[tls]") {
   channel dialler(loaded(with_keys({key_a})), channel::side::dials);
   channel accepter(loaded(with_keys({key_a})), channel::side::accepts);
-  std::string bytes, heard;
+  std::string bytes, received;
   dialler.take_output(bytes);
-  REQUIRE(accepter.feed(bytes, heard).ok());
+  REQUIRE(accepter.feed(bytes, received).ok());
   bytes.clear();
   accepter.take_output(bytes);
-  REQUIRE(dialler.feed(bytes, heard).ok());
+  REQUIRE(dialler.feed(bytes, received).ok());
   REQUIRE(dialler.established());
   REQUIRE_FALSE(accepter.established());
   REQUIRE(dialler.write("hello").ok());
   bytes.clear();
   dialler.take_output(bytes);
-  REQUIRE(accepter.feed(bytes, heard).ok());
+  REQUIRE(accepter.feed(bytes, received).ok());
   CHECK(accepter.established());
-  CHECK(heard == "hello");
+  CHECK(received == "hello");
   bytes.clear();
   accepter.take_output(bytes);
   CHECK(bytes == ""); // no tickets: accepting sends nothing (docs/internals/adr/0002)
@@ -221,21 +221,21 @@ TEST_CASE("garbage ends a connection, and a handshake without end, too", "[tls]"
   std::minstd_rand chance(7);
   for (int i = 0; i < 200; ++i) {
     channel accepter(mine, channel::side::accepts);
-    std::string bytes(1 + chance() % 5000, '\0'), heard;
+    std::string bytes(1 + chance() % 5000, '\0'), received;
     for (auto& c : bytes)
       c = static_cast<char>(chance());
     if (i % 2 == 0)
       bytes.replace(0, std::min<std::size_t>(5, bytes.size()), std::string("\x16\x03\x01\x02\x00", 5), 0, bytes.size());
-    (void)accepter.feed(bytes, heard);
+    (void)accepter.feed(bytes, received);
     CHECK_FALSE(accepter.established());
-    CHECK(heard == "");
+    CHECK(received == "");
   }
   // Records of a hello that claims a length of 16 MB: each is well formed, and none is the last.
   channel accepter(mine, channel::side::accepts);
-  std::string heard, record("\x16\x03\x01\x10\x00", 5);
+  std::string received, record("\x16\x03\x01\x10\x00", 5);
   record += std::string("\x01\xff\xff\xff", 4) + std::string(4096 - 4, 'x');
   std::size_t fed = 0;
-  while (fed < (1u << 20) && accepter.feed(record, heard).ok()) {
+  while (fed < (1u << 20) && accepter.feed(record, received).ok()) {
     fed += record.size();
     record = std::string("\x16\x03\x03\x10\x00", 5) + std::string(4096, 'x');
   }
@@ -246,9 +246,9 @@ TEST_CASE("a changed byte after the handshake is noticed", "[tls]") {
   pair_of_ends ends(with_keys({key_a}), with_keys({key_a}));
   REQUIRE(ends.both_established());
   REQUIRE(ends.dialler.write("hello").ok());
-  std::string wire, heard;
+  std::string wire, received;
   ends.dialler.take_output(wire);
   wire[wire.size() - 3] ^= 1;
-  CHECK_FALSE(ends.accepter.feed(wire, heard).ok());
-  CHECK(heard == "");
+  CHECK_FALSE(ends.accepter.feed(wire, received).ok());
+  CHECK(received == "");
 }

@@ -88,12 +88,12 @@ TEST_CASE("a folder of CAs: each of them counts", "[tls]") {
   }
   channel a(loaded(dialling), channel::side::dials), b(loaded(accepting), channel::side::accepts);
   for (int round = 0; round < 3; ++round) {
-    std::string bytes, heard;
+    std::string bytes, received;
     a.take_output(bytes);
-    CHECK(b.feed(bytes, heard).ok());
+    CHECK(b.feed(bytes, received).ok());
     bytes.clear();
     b.take_output(bytes);
-    CHECK(a.feed(bytes, heard).ok());
+    CHECK(a.feed(bytes, received).ok());
   }
   CHECK(a.established());
   CHECK(b.established());

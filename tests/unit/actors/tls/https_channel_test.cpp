@@ -46,9 +46,9 @@ struct pair {
     }
   }
   void take(std::string_view wire) {
-    auto s = server.feed(wire, [this](std::string_view said) {
-      longest = std::max(longest, said.size());
-      to_server += said;
+    auto s = server.feed(wire, [this](std::string_view response) {
+      longest = std::max(longest, response.size());
+      to_server += response;
       return true;
     });
     if (!s)

@@ -69,8 +69,8 @@ public:
   https_client(const https_client&) = delete;
   https_client& operator=(const https_client&) = delete;
 
-  /// Feeds bytes from the server; appends decrypted ones to `said`. @returns false: it broke
-  bool feed(std::string_view wire, std::string& said) {
+  /// Feeds bytes from the server; appends decrypted ones to `response`. @returns false: it broke
+  bool feed(std::string_view wire, std::string& response) {
     if (!wire.empty())
       BIO_write(SSL_get_rbio(ssl_.get()), wire.data(), static_cast<int>(wire.size()));
     if (!established_ && !step())
@@ -81,7 +81,7 @@ public:
       const int n = SSL_read(ssl_.get(), bytes, sizeof bytes);
       if (n <= 0)
         return outcome_of(n);
-      said.append(bytes, static_cast<std::size_t>(n));
+      response.append(bytes, static_cast<std::size_t>(n));
     }
     return true;
   }

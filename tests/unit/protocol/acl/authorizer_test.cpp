@@ -263,7 +263,7 @@ TEST_CASE("each question is about its own resource") {
 
 TEST_CASE("scalars and the default policy") {
   struct line {
-    std::optional<permission> said;
+    std::optional<permission> response;
     default_policy otherwise;
     bool reads, writes;         // operator, keyring
     bool reads_acl, writes_acl; // and snapshots, as for the latter
@@ -278,19 +278,19 @@ TEST_CASE("scalars and the default policy") {
            line{may_write, default_deny, true, true, true, true},
            line{may_write, default_allow, true, true, true, true},
        }) {
-    INFO((l.said ? static_cast<int>(*l.said) : -1) << ", default allow " << (l.otherwise == default_allow));
-    const auto acl = pooled({{{}, l.said, {}, {}}}, l.otherwise);
+    INFO((l.response ? static_cast<int>(*l.response) : -1) << ", default allow " << (l.otherwise == default_allow));
+    const auto acl = pooled({{{}, l.response, {}, {}}}, l.otherwise);
     CHECK(acl.acl_read() == l.reads_acl);
     CHECK(acl.acl_write() == l.writes_acl);
     CHECK(acl.snapshot() == l.writes_acl);
     CHECK(acl.keyring_read() == (l.otherwise == default_allow));
     CHECK(acl.operator_read() == (l.otherwise == default_allow));
-    const auto keyring = pooled({{{}, {}, l.said, {}}}, l.otherwise);
+    const auto keyring = pooled({{{}, {}, l.response, {}}}, l.otherwise);
     CHECK(keyring.keyring_read() == l.reads);
     CHECK(keyring.keyring_write() == l.writes);
     CHECK(keyring.operator_write() == (l.otherwise == default_allow));
     CHECK_FALSE(keyring.acl_read());
-    const auto op = pooled({{{}, {}, {}, l.said}}, l.otherwise);
+    const auto op = pooled({{{}, {}, {}, l.response}}, l.otherwise);
     CHECK(op.operator_read() == l.reads);
     CHECK(op.operator_write() == l.writes);
     CHECK(op.keyring_write() == (l.otherwise == default_allow));

@@ -67,7 +67,7 @@ struct leader {
 TEST_CASE("an agent that is heard is registered once", "[client_agents]") {
   rows r;
   leader l(r);
-  CHECK(l.agents.heard(a, 1s));
+  CHECK(l.agents.received(a, 1s));
   const auto c = l.go_on(1s);
   REQUIRE(c);
   const auto& made = std::get<state::catalog_register>(*c);
@@ -77,7 +77,7 @@ TEST_CASE("an agent that is heard is registered once", "[client_agents]") {
   CHECK_FALSE(made.service);
   CHECK(r.status() == "passing");
   for (auto now = 2s; now < 60s; now += 1s) {
-    l.agents.heard(a, now);
+    l.agents.received(a, now);
     CHECK_FALSE(l.go_on(now));
   }
 }
@@ -86,16 +86,16 @@ TEST_CASE("an agent that is silent for more than 5 s is critical, and passing wh
           "[client_agents]") {
   rows r;
   leader l(r);
-  l.agents.heard(a, 1s);
+  l.agents.received(a, 1s);
   l.go_on(1s);
-  l.agents.heard(a, 2s);
+  l.agents.received(a, 2s);
   l.go_on(3s); // it sees that this is written
   CHECK_FALSE(l.go_on(6999ms));
   CHECK(r.status() == "passing");
   CHECK(l.go_on(7001ms));
   CHECK(r.status() == "critical");
   CHECK_FALSE(l.go_on(9s));
-  l.agents.heard(a, 20s);
+  l.agents.received(a, 20s);
   CHECK(l.go_on(20s));
   CHECK(r.status() == "passing");
 }
@@ -103,16 +103,16 @@ TEST_CASE("an agent that is silent for more than 5 s is critical, and passing wh
 TEST_CASE("a new leader gives those that it finds in the catalog time, and only agents", "[client_agents]") {
   rows r;
   leader first(r);
-  first.agents.heard(a, 1s);
+  first.agents.received(a, 1s);
   first.go_on(1s);
   REQUIRE(r.status() == "passing");
 
-  leader heard(r, 100s);
-  heard.found(100s);
-  CHECK_FALSE(heard.go_on(104s));
-  heard.agents.heard(a, 104s);
-  CHECK_FALSE(heard.go_on(104s));
-  CHECK_FALSE(heard.go_on(108s));
+  leader contact(r, 100s);
+  contact.found(100s);
+  CHECK_FALSE(contact.go_on(104s));
+  contact.agents.received(a, 104s);
+  CHECK_FALSE(contact.go_on(104s));
+  CHECK_FALSE(contact.go_on(108s));
   CHECK(r.status() == "passing");
 
   leader silent(r, 200s);
@@ -157,7 +157,7 @@ TEST_CASE("lost writes are repeated, every 4 s in the end", "[client_agents]") {
   leader l(r);
   std::vector<std::chrono::seconds> written;
   for (auto now = 1s; now < 30s; now += 1s) {
-    l.agents.heard(a, now);
+    l.agents.received(a, now);
     for (const auto& name : l.agents.due(now, 10))
       if (l.agents.look(name, nullptr, nullptr, now, "dc1"))
         written.push_back(now);
@@ -169,7 +169,7 @@ TEST_CASE("an entry of silence that takes effect late, after the contrary was re
           "[client_agents]") {
   rows r;
   leader l(r);
-  l.agents.heard(a, 1s);
+  l.agents.received(a, 1s);
   REQUIRE(l.go_on(1s));
   l.go_on(2s);
   REQUIRE(r.status() == "passing");
@@ -181,7 +181,7 @@ TEST_CASE("an entry of silence that takes effect late, after the contrary was re
       silence = l.agents.look(name, &*r.node, &*r.liveness, now, "dc1");
   bool back = false;
   for (const auto until = now + 6s; now < until; now += 1s) {
-    l.agents.heard(a, now);
+    l.agents.received(a, now);
     for (const auto& name : l.agents.due(now, 10))
       back = l.agents.look(name, &*r.node, &*r.liveness, now, "dc1").has_value() || back;
   }
@@ -190,7 +190,7 @@ TEST_CASE("an entry of silence that takes effect late, after the contrary was re
   r.liveness->modify_index = log_index{9};
   REQUIRE(r.status() == "critical");
   for (const auto until = now + 6s; now < until; now += 1s) {
-    l.agents.heard(a, now);
+    l.agents.received(a, now);
     l.go_on(now);
   }
   CHECK(r.status() == "passing");
@@ -200,11 +200,11 @@ TEST_CASE("where another client writes an agent's rows, the leader writes them l
           "[client_agents]") {
   rows r;
   leader l(r);
-  l.agents.heard(a, 1s);
+  l.agents.received(a, 1s);
   REQUIRE(l.go_on(1s));
   std::size_t written = 0;
   for (auto now = 2s; now < 70s; now += 1s) {
-    l.agents.heard(a, now);
+    l.agents.received(a, now);
     r.liveness->status = "critical";
     r.liveness->modify_index = log_index{static_cast<std::uint64_t>(now.count())};
     written += l.go_on(now).has_value();
@@ -217,7 +217,7 @@ TEST_CASE("an agent that is heard again while the entry of its silence waits for
           "[client_agents]") {
   rows shown;
   leader l(shown);
-  l.agents.heard(a, 1s);
+  l.agents.received(a, 1s);
   l.go_on(1s);
   l.go_on(2s);
   REQUIRE(shown.status() == "passing");
@@ -230,21 +230,21 @@ TEST_CASE("an agent that is heard again while the entry of its silence waits for
   look(7s);
   REQUIRE(in_the_log.size() == 1); // critical
   for (auto now = 8s; now < 12s; now += 1s) {
-    l.agents.heard(a, now);
+    l.agents.received(a, now);
     look(now);
   }
   CHECK(in_the_log.size() == 2);
   for (const auto& c : in_the_log)
     shown.apply(c);
   CHECK(shown.status() == "passing");
-  l.agents.heard(a, 13s);
+  l.agents.received(a, 13s);
   CHECK(l.agents.shown_alive(a));
 }
 
 TEST_CASE("an agent that leaves is deregistered, and forgotten when that is seen", "[client_agents]") {
   rows r;
   leader l(r);
-  l.agents.heard(a, 1s);
+  l.agents.received(a, 1s);
   l.go_on(1s);
   l.agents.leaves({"a", "id-other", "10.0.0.9"}, 2s); // another node's
   l.go_on(2s);
@@ -259,18 +259,18 @@ TEST_CASE("an agent that leaves is deregistered, and forgotten when that is seen
 TEST_CASE("of two agents with one name the live one counts", "[client_agents]") {
   rows r;
   leader l(r);
-  l.agents.heard(a, 1s);
+  l.agents.received(a, 1s);
   l.go_on(1s);
   const client_agents::identity other{"A", "id-b", "10.0.0.2"};
-  l.agents.heard(other, 2s);
-  l.agents.heard(a, 3s);
+  l.agents.received(other, 2s);
+  l.agents.received(a, 3s);
   l.go_on(4s);
   CHECK(r.node->id == "id-a");
-  l.agents.heard(other, 9s); // the first one has been silent for long enough
+  l.agents.received(other, 9s); // the first one has been silent for long enough
   CHECK(l.go_on(9s));
   CHECK(r.status() == "critical"); // otherwise the name still belongs to the first one
   CHECK(r.node->id == "id-a");
-  l.agents.heard(other, 10s);
+  l.agents.received(other, 10s);
   CHECK(l.go_on(10s));
   CHECK(r.node->id == "id-b");
   CHECK(r.node->address == "10.0.0.2");
@@ -282,16 +282,16 @@ TEST_CASE("a new leader gives an agent time before another one gets its name", "
   const client_agents::identity other{"a", "id-b", "10.0.0.2"};
   rows r;
   leader first(r);
-  first.agents.heard(a, 1s);
+  first.agents.received(a, 1s);
   first.go_on(1s);
   REQUIRE(r.node->id == "id-a");
 
   rows of_living = r;
   leader l(of_living, 100s);
   l.found(100s);
-  CHECK_FALSE(l.agents.heard(other, 101s));
-  CHECK(l.agents.heard(a, 102s));
-  CHECK_FALSE(l.agents.heard(other, 106s));
+  CHECK_FALSE(l.agents.received(other, 101s));
+  CHECK(l.agents.received(a, 102s));
+  CHECK_FALSE(l.agents.received(other, 106s));
   l.go_on(106s);
   CHECK(of_living.node->id == "id-a");
   CHECK(of_living.status() == "passing");
@@ -299,7 +299,7 @@ TEST_CASE("a new leader gives an agent time before another one gets its name", "
   leader of_gone(r, 100s);
   of_gone.found(100s);
   for (auto now = 101s; now < 110s; now += 1s) {
-    of_gone.agents.heard(other, now);
+    of_gone.agents.received(other, now);
     of_gone.go_on(now);
   }
   CHECK(r.node->id == "id-b");
@@ -310,9 +310,9 @@ TEST_CASE("the previous owner of a silent agent's name is critical, and that is 
   const client_agents::identity other{"a", "id-b", "10.0.0.2"};
   rows r;
   leader l(r);
-  l.agents.heard(a, 1s);
+  l.agents.received(a, 1s);
   l.go_on(1s);
-  REQUIRE(l.agents.heard(other, 7s)); // and never again, until the rows are read
+  REQUIRE(l.agents.received(other, 7s)); // and never again, until the rows are read
   CHECK(l.go_on(13s));
   CHECK(r.node->id == "id-a");
   CHECK(r.status() == "critical");
@@ -323,7 +323,7 @@ TEST_CASE("the previous owner of a silent agent's name is critical, and that is 
 TEST_CASE("rows of an agent that was silent for three days are deregistered, within a limit", "[client_agents]") {
   rows r;
   leader l(r);
-  l.agents.heard(a, 1s);
+  l.agents.received(a, 1s);
   l.go_on(1s);
   l.go_on(10s);
   REQUIRE(r.status() == "critical");
@@ -333,17 +333,17 @@ TEST_CASE("rows of an agent that was silent for three days are deregistered, wit
 
   client_agents few({.agents_max = 2});
   few.begin(0s);
-  CHECK(few.heard({"x", "1", "10.0.0.1"}, 1s));
-  CHECK(few.heard({"y", "2", "10.0.0.2"}, 1s));
-  CHECK_FALSE(few.heard({"z", "3", "10.0.0.3"}, 1s));
-  CHECK(few.heard({"x", "1", "10.0.0.1"}, 2s));
+  CHECK(few.received({"x", "1", "10.0.0.1"}, 1s));
+  CHECK(few.received({"y", "2", "10.0.0.2"}, 1s));
+  CHECK_FALSE(few.received({"z", "3", "10.0.0.3"}, 1s));
+  CHECK(few.received({"x", "1", "10.0.0.1"}, 2s));
 }
 
 // force-leave, or a deregistration of the node: the leader does not write it again.
 TEST_CASE("an agent that is silent and whose node is removed from the catalog is dropped", "[client_agents]") {
   rows r;
   leader l(r);
-  l.agents.heard(a, 0s);
+  l.agents.received(a, 0s);
   l.go_on(0s);
   l.go_on(2s);
   REQUIRE(r.status() == "passing");
@@ -355,7 +355,7 @@ TEST_CASE("an agent that is silent and whose node is removed from the catalog is
     CHECK_FALSE(l.go_on(t));
   CHECK(l.agents.size() == 0);
   // It was not dead.
-  l.agents.heard(a, 200s);
+  l.agents.received(a, 200s);
   l.go_on(200s);
   CHECK(r.status() == "passing");
 }
@@ -365,12 +365,12 @@ TEST_CASE("a second agent with a name is rejected with the one that has it, unti
   rows r;
   leader l(r);
   const client_agents::identity second{"A", "id-b", "10.0.0.2"};
-  l.agents.heard(a, 1s);
+  l.agents.received(a, 1s);
   CHECK_FALSE(l.agents.refusal_of(a, 2s));
   CHECK(l.agents.refusal_of(second, 2s) == "node name 'A' is taken by the client agent with ID id-a at 10.0.0.1");
-  CHECK_FALSE(l.agents.heard(second, 2s));
+  CHECK_FALSE(l.agents.received(second, 2s));
   CHECK_FALSE(l.agents.refusal_of(second, 10s)); // the first one is silent
-  l.agents.heard(a, 11s);
+  l.agents.received(a, 11s);
   l.agents.leaves(a, 12s);
   CHECK_FALSE(l.agents.refusal_of(second, 12s));
 }
@@ -380,10 +380,10 @@ TEST_CASE("an agent is shown alive once the catalog says so", "[client_agents]")
   rows r;
   leader l(r);
   CHECK_FALSE(l.agents.shown_alive(a));
-  l.agents.heard(a, 1s);
+  l.agents.received(a, 1s);
   l.go_on(1s);
   CHECK_FALSE(l.agents.shown_alive(a)); // perhaps written
-  l.agents.heard(a, 2s);
+  l.agents.received(a, 2s);
   l.go_on(2s);
   CHECK(l.agents.shown_alive(a));
 }
@@ -393,9 +393,9 @@ TEST_CASE("an agent that got a request to leave and lives is leaving for a while
           "[client_agents]") {
   rows r;
   leader l(r);
-  l.agents.heard(a, 1s);
+  l.agents.received(a, 1s);
   l.go_on(1s);
-  l.agents.heard(a, 2s);
+  l.agents.received(a, 2s);
   l.go_on(2s);
   r.apply(requested_to_leave(*r.node));
   const auto leaving = [&] {
@@ -405,7 +405,7 @@ TEST_CASE("an agent that got a request to leave and lives is leaving for a while
   REQUIRE(leaving());
   auto now = 3s;
   for (; now < 200s && leaving(); now += 1s) {
-    l.agents.heard(a, now);
+    l.agents.received(a, now);
     l.go_on(now);
     CHECK(r.status() == "passing");
   }
@@ -429,7 +429,7 @@ rows settled(const client_agents::evidence& by) {
   rows r;
   leader l(r);
   for (auto now = 1s; now < 4s; now += 1s) {
-    CHECK(l.agents.heard(a, now, by));
+    CHECK(l.agents.received(a, now, by));
     l.go_on(now);
   }
   REQUIRE(r.status() == "passing");
@@ -452,7 +452,7 @@ received after_hearing(rows r, const client_agents::identity& who, const client_
     if (leaves)
       l.agents.leaves(who, now, by);
     else
-      refused = !l.agents.heard(who, now, by) || refused;
+      refused = !l.agents.received(who, now, by) || refused;
     l.go_on(now);
     refused = refused || l.agents.refused(who) != nullptr;
   }
@@ -516,12 +516,12 @@ TEST_CASE("the first agent keeps its node while its row is on its way", "[client
         };
         auto now = 1s;
         for (; now < 20s; now += 1s) {
-          CHECK(agents.heard(a, now, own));
+          CHECK(agents.received(a, now, own));
           go_on(now);
           if (leaves)
             agents.leaves(a, now, by);
           else
-            agents.heard(a, now, by);
+            agents.received(a, now, by);
           go_on(now);
         }
         REQUIRE(r.node);
@@ -538,7 +538,7 @@ TEST_CASE("a node whose agent dies is critical, whichever other agent claims its
   rows r = settled(from("10.0.0.1", secret_hash));
   leader l(r, 100s); // has not found the row
   for (auto now = 101s; now < 108s; now += 1s) {
-    l.agents.heard(a, now, from("6.6.6.6", other_hash, true));
+    l.agents.received(a, now, from("6.6.6.6", other_hash, true));
     l.go_on(now);
   }
   CHECK(r.status() == "critical");
@@ -581,7 +581,7 @@ TEST_CASE("agents of two versions are accepted through servers of 0.2.0, whateve
   leader l(r, 100s);
   l.found(100s);
   for (auto now = 101s; now < 110s; now += 1s) {
-    CHECK(l.agents.heard(a, now, (now / 1s) % 2 == 0 ? client_agents::evidence{} : from("10.0.0.1", secret_hash)));
+    CHECK(l.agents.received(a, now, (now / 1s) % 2 == 0 ? client_agents::evidence{} : from("10.0.0.1", secret_hash)));
     l.go_on(now);
     CHECK(r.status() == "passing");
     CHECK(proof_of(r) == secret_hash);
@@ -613,7 +613,7 @@ TEST_CASE("a dead node's name is taken from its address, or with credentials", "
     leader l(r, 100s);
     l.found(100s);
     for (auto now = 106s; now < 112s; now += 1s) {
-      l.agents.heard(renewed, now, by);
+      l.agents.received(renewed, now, by);
       l.go_on(now);
     }
     return r;

@@ -32,10 +32,10 @@ TEST_CASE("an event is listed once, wherever it came from, and has the time of i
   const auto out = d.agent.take_fired();
   REQUIRE(out.size() == 1);
   CHECK(out[0].time == 1);
-  CHECK_FALSE(d.agent.heard(out[0])); // it came back
+  CHECK_FALSE(d.agent.received(out[0])); // it came back
   auto theirs = event(two);
   theirs.time = 41;
-  CHECK(d.agent.heard(theirs));
+  CHECK(d.agent.received(theirs));
   const auto all = d.ask<event_rows>(list_events{"", 0, 0s}).events;
   REQUIRE(all.list.size() == 2);
   CHECK(all.list[0].id == one);
@@ -60,7 +60,7 @@ TEST_CASE("at most 256 events are kept, the newest") {
   for (int i = 0; i < 300; ++i) {
     auto e = event("00000000-0000-0000-0000-" + std::to_string(100000000000 + i));
     e.time = 1;
-    d.agent.heard(e);
+    d.agent.received(e);
   }
   const auto all = d.ask<event_rows>(list_events{"", 0, 0s}).events.list;
   REQUIRE(all.size() == 256);

@@ -76,8 +76,8 @@ TEST_CASE("definitions are added, changed and removed with the configuration; th
 // A check that restarted with every reload would never expire.
 TEST_CASE("unchanged definitions of a configuration continue") {
   agent_driver d;
-  const configured_definitions said{{service_named("web", {ttl_check("w", 10s)})}, {ttl_check("disk", 10s)}, {}};
-  REQUIRE(d.agent.reconfigure(said, d.now).ok());
+  const configured_definitions response{{service_named("web", {ttl_check("w", 10s)})}, {ttl_check("disk", 10s)}, {}};
+  REQUIRE(d.agent.reconfigure(response, d.now).ok());
   d.ask(update_check{"w", "passing", ""});
   d.ask(update_check{"disk", "passing", ""});
   d.sync();
@@ -86,7 +86,7 @@ TEST_CASE("unchanged definitions of a configuration continue") {
     d.now += 4s;
     (void)d.agent.tick(d.now);
     d.sync();
-    REQUIRE(d.agent.reconfigure(said, d.now).ok());
+    REQUIRE(d.agent.reconfigure(response, d.now).ok());
     CHECK(d.status_of("w") == (i < 2 ? "passing" : "critical"));
     CHECK(d.status_of("disk") == (i < 2 ? "passing" : "critical"));
   }
@@ -98,9 +98,9 @@ TEST_CASE("the configuration takes precedence over a client's registration with 
   d.ask(register_service{at_port(service_named("web", {ttl_check("w", 10s)}), 1)});
   d.ask(register_check{ttl_check("disk", 10s)});
   d.agent.take_stored();
-  const configured_definitions said{
+  const configured_definitions response{
       {at_port(service_named("web", {ttl_check("w", 20s)}), 2)}, {ttl_check("disk", 20s)}, {}};
-  REQUIRE(d.agent.reconfigure(said, d.now).ok());
+  REQUIRE(d.agent.reconfigure(response, d.now).ok());
   CHECK(services_of(d) == texts{"web:2"});
   CHECK(d.agent.registry().check("w")->definition.ttl_ns == std::chrono::nanoseconds(20s).count());
   std::map<item, bool> stored;
@@ -110,7 +110,7 @@ TEST_CASE("the configuration takes precedence over a client's registration with 
   // A client's registration is in force until the next reload.
   d.ask(register_service{at_port(service_named("web"), 3)});
   CHECK(kept(d.agent, {true, "web"}) == true);
-  REQUIRE(d.agent.reconfigure(said, d.now).ok());
+  REQUIRE(d.agent.reconfigure(response, d.now).ok());
   CHECK(services_of(d) == texts{"web:2"});
   CHECK(kept(d.agent, {true, "web"}) == false);
 }
@@ -129,7 +129,7 @@ TEST_CASE("if one definition cannot be, none changes") {
   script.interval_ns = std::chrono::nanoseconds(10s).count();
   script.args = {"/bin/true"};
   struct row {
-    configured_definitions said;
+    configured_definitions response;
     const char* complaint;
   };
   const row rows[] = {
@@ -151,9 +151,9 @@ TEST_CASE("if one definition cannot be, none changes") {
     REQUIRE(d.agent.add_configured(service_named("web", {ttl_check("w", 10s)}), d.now).ok());
     d.sync();
     const auto writes = d.writes;
-    auto said = r.said;
-    said.node_meta = state::string_map{{"rack", "9"}};
-    const auto s = d.agent.reconfigure(said, d.now);
+    auto response = r.response;
+    response.node_meta = state::string_map{{"rack", "9"}};
+    const auto s = d.agent.reconfigure(response, d.now);
     REQUIRE_FALSE(s.ok());
     CHECK(s.error() == r.complaint);
     CHECK(services_of(d) == texts{"web:0"});

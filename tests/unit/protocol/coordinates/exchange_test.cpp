@@ -50,7 +50,7 @@ struct servers {
         } else if (const auto* n = std::get_if<news>(&m)) {
           rows_sent += n->rows.size();
           CHECK(n->rows.size() <= news_rows_max);
-          other.heard(*n, wall());
+          other.received(*n, wall());
         }
       }
   }
@@ -102,7 +102,7 @@ TEST_CASE("a coordinate that a client reports to one server reaches all a second
     CHECK(s.known(i, "far")->at == place(2));
     CHECK(s.known(i, "far")->node == "FAR");
   }
-  s.all[1].heard({{{"far", "", place(3), 1}}}, s.wall()); // older than the known one
+  s.all[1].received({{{"far", "", place(3), 1}}}, s.wall()); // older than the known one
   CHECK(s.known(1, "far")->at == place(2));
 }
 
@@ -147,7 +147,7 @@ TEST_CASE("invalid rows are not accepted") {
   CHECK_FALSE(e.put("", "", place(1), today));
   CHECK_FALSE(e.put(std::string(name_bytes_max + 1, 'n'), "", place(1), today));
   CHECK_FALSE(e.put("n", std::string(segment_bytes_max + 1, 's'), place(1), today));
-  e.heard({{{"n", "", bad, today}, {"far", "", place(1), UINT64_MAX}, {"s0", "", place(1), today}}}, today);
+  e.received({{{"n", "", bad, today}, {"far", "", place(1), UINT64_MAX}, {"s0", "", place(1), today}}}, today);
   CHECK(e.known().size() == 0); // not even of this server itself, which knows better
   CHECK(e.known().newest() == 0);
   CHECK(e.put("n", "", place(1), today));

@@ -15,16 +15,16 @@ TEST_CASE("a leader reports that nothing is committed after two seconds, then ev
   const log_index commit{7}, last{9};
   CHECK_FALSE(w.look(commit, log_index{7}, 100ms));
   std::chrono::nanoseconds passed{0};
-  std::vector<std::chrono::nanoseconds> said;
+  std::vector<std::chrono::nanoseconds> response;
   for (int i = 0; i < 250; ++i) {
     passed += 100ms;
     if (const auto f = w.look(commit, last, 100ms)) {
       CHECK_FALSE(f->goes_on);
       CHECK(f->since == passed);
-      said.push_back(passed);
+      response.push_back(passed);
     }
   }
-  CHECK(said == std::vector<std::chrono::nanoseconds>{2s, 12s, 22s});
+  CHECK(response == std::vector<std::chrono::nanoseconds>{2s, 12s, 22s});
   const auto over = w.look(log_index{8}, last, 100ms);
   REQUIRE(over);
   CHECK(over->goes_on);

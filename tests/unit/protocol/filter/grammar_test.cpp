@@ -134,9 +134,9 @@ TEST_CASE("complaints are go-bexpr's") {
       {"", "1:1 (0): no match found, expected: " + start},
       {"a == 1\n\xC3\xA9", R"(2:1 (7): no match found, expected: "and", "or", [ \t\r\n] or EOF)"},
   };
-  for (const auto& [text, said] : table) {
+  for (const auto& [text, response] : table) {
     INFO(text);
-    CHECK(complaint(text) == said);
+    CHECK(complaint(text) == response);
   }
 }
 

@@ -184,9 +184,9 @@ TEST_CASE("filters that do not fit the rows") {
                            "repetition operator: `*`"},
       {"Name ==", R"(1:8 (7): no match found, expected: "-", "0", "\"", "`", [ \t\r\n], [1-9] or [a-zA-Z])"},
   };
-  for (const auto& [text, said] : table) {
+  for (const auto& [text, response] : table) {
     INFO(text);
-    CHECK(filter_complaint(text) == said);
+    CHECK(filter_complaint(text) == response);
   }
 }
 

@@ -23,11 +23,11 @@ raft::configuration voters(std::initializer_list<node_id> ids) {
 struct leaving_member {
   departure d;
   raft::configuration config = voters({a, b, c});
-  std::vector<node_id> heard{a, b, c};
+  std::vector<node_id> reachable{a, b, c};
   node_id leader = a;
   bool serves = true;
 
-  departure::step at(milliseconds t) { return d.next({a, leader, serves, config, heard}, t); }
+  departure::step at(milliseconds t) { return d.next({a, leader, serves, config, reachable}, t); }
 };
 
 bool is_ok(const departure::step& s) {
@@ -63,7 +63,7 @@ TEST_CASE("a leader without a transfer target removes itself") {
 
 TEST_CASE("a leader leaves no cluster without a majority") {
   leaving_member l;
-  l.heard = {a, b};
+  l.reachable = {a, b};
   CHECK(std::holds_alternative<departure::wait>(l.at(milliseconds(0)))); // it may lead for a moment only
   const auto s = l.at(milliseconds(1500));
   REQUIRE(std::holds_alternative<departure::over>(s));
@@ -85,7 +85,7 @@ TEST_CASE("a rejection by the leader is the result") {
 TEST_CASE("the only member of a cluster, or of none, needs no request") {
   leaving_member alone;
   alone.config = voters({a});
-  alone.heard = {a};
+  alone.reachable = {a};
   CHECK(is_ok(alone.at(milliseconds(0))));
   leaving_member none;
   none.config = {};
@@ -107,7 +107,7 @@ TEST_CASE("without a leader it sends its request to the next one") {
 
 TEST_CASE("the majority of the remaining servers counts voters only") {
   struct row {
-    std::vector<node_id> heard;
+    std::vector<node_id> reachable;
     bool too_few;
   };
   const auto five = voters({a, b, c, node_id{4}, node_id{5}});
@@ -117,7 +117,7 @@ TEST_CASE("the majority of the remaining servers counts voters only") {
       {{a, b, c}, true},           // two of the four; the leaving one does not count
   };
   for (const auto& r : rows)
-    CHECK(forward::too_few_without(five, a, r.heard).has_value() == r.too_few);
+    CHECK(forward::too_few_without(five, a, r.reachable).has_value() == r.too_few);
   auto learner = five;
   std::erase(learner.voters, b);
   learner.learners = {b};
@@ -128,7 +128,7 @@ TEST_CASE("the majority of the remaining servers counts voters only") {
 TEST_CASE("the only voter stays while there are others, and ends when it is the last one") {
   leaving_member l;
   l.config = voters({a});
-  l.heard = {a, b};
+  l.reachable = {a, b};
   l.config.members.push_back({b, "uuid2", "n2", "127.0.0.1:1"});
   const auto refused = l.at(milliseconds(0));
   REQUIRE(std::holds_alternative<departure::over>(refused));

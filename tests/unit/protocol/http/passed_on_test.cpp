@@ -57,14 +57,14 @@ TEST_CASE("http_config holds for requests that client agents pass on, on every p
 }
 
 TEST_CASE("reports of an agent have the address and the secret of its node", "[B3]") {
-  const auto said = [](std::string_view method, header_list headers) {
+  const auto sent = [](std::string_view method, header_list headers) {
     raw_request r{method, "/v1/internal/agent/alive", std::move(headers), {}, "10.9.9.9", request_time_ns, &one_agent};
-    return std::get<local_request>(parse(r, usual_settings(), [] { return fresh_uuid; }).action).heard;
+    return std::get<local_request>(parse(r, usual_settings(), [] { return fresh_uuid; }).action).received;
   };
-  CHECK(said("PUT", {}).proof.empty()); // 0.2.0
-  CHECK(said("PUT", {}).source == "10.9.9.9");
-  CHECK(said("DELETE", {{"x-belay-NODE-secret", "s3cret"}}).proof == "s3cret");
-  CHECK(said("DELETE", {{"X-Belay-Node-Secret", "s3cret"}}).leaves);
-  CHECK(said("PUT", {{"X-Belay-Node-Secret", "two words"}}).proof.empty());
+  CHECK(sent("PUT", {}).proof.empty()); // 0.2.0
+  CHECK(sent("PUT", {}).source == "10.9.9.9");
+  CHECK(sent("DELETE", {{"x-belay-NODE-secret", "s3cret"}}).proof == "s3cret");
+  CHECK(sent("DELETE", {{"X-Belay-Node-Secret", "s3cret"}}).leaves);
+  CHECK(sent("PUT", {{"X-Belay-Node-Secret", "two words"}}).proof.empty());
   CHECK(status_of("DELETE", "/v1/internal/agent/alive", usual_settings(), {}, nullptr) == 403);
 }

@@ -42,7 +42,7 @@ struct led_cluster {
   std::uint64_t leader = 0;
   autopilot policy;
   std::optional<formation> admission;
-  std::map<std::uint64_t, handshake> said;
+  std::map<std::uint64_t, handshake> response;
 
   explicit led_cluster(std::uint64_t voters = 3, bool admit_newcomers = true) {
     c.start(voters);
@@ -54,21 +54,21 @@ struct led_cluster {
     admission.emplace(make_member(leader), "dc1", s, 77);
     for (std::uint64_t id = 1; id <= voters; ++id)
       if (id != leader)
-        hears(id, false);
+        receives(id, false);
     autopilot_rules rules;
     rules.stabilization = tick * 40;
     policy.follow(rules);
   }
   static constexpr milliseconds tick = limits().tick;
 
-  void hears(std::uint64_t id, bool replica) {
+  void receives(std::uint64_t id, bool replica) {
     handshake i;
     i.self = make_member(id);
     i.datacenter = "dc1";
     i.cluster_id = 77;
     i.knows_replicas = true;
     i.replica = replica;
-    said[id] = i;
+    response[id] = i;
     CHECK_FALSE(admission->met(i));
   }
   configuration config() { return c.core(leader).config(); }
@@ -148,7 +148,7 @@ TEST_CASE("a server that joins votes when it has been healthy for the stabilisat
           "[autopilot]") {
   led_cluster t;
   t.c.add_node(4);
-  t.hears(4, false);
+  t.receives(4, false);
   REQUIRE(t.until([&] { return t.learners() == list{4}; }) >= 0);
   t.run(30);
   CHECK(t.learners() == list{4});
@@ -189,14 +189,14 @@ TEST_CASE("a new leader waits again before it makes a server a voter", "[autopil
 TEST_CASE("a replica gets the log and never a vote; configured as a voter it gets one", "[autopilot]") {
   led_cluster t;
   t.c.add_node(4);
-  t.hears(4, true);
+  t.receives(4, true);
   t.run(300);
   CHECK(t.voters() == list{1, 2, 3});
   CHECK(t.learners() == list{4});
   REQUIRE(t.c.propose(t.leader, "x"));
   t.run(5);
   CHECK(t.c.core(4).commit_index() == t.c.core(t.leader).commit_index());
-  t.hears(4, false);
+  t.receives(4, false);
   CHECK(t.until([&] { return t.voters() == list{1, 2, 3, 4} && !t.config().joint(); }) >= 0);
   CHECK(t.learners().empty());
 }
@@ -206,19 +206,19 @@ TEST_CASE("a voter that is to be a replica loses its vote, if it does not lead a
   const auto other = t.leader == 1 ? 2u : 1u;
   autopilot_rules rules;
   SECTION("enough") {
-    t.hears(other, true);
+    t.receives(other, true);
     CHECK(t.until([&] { return t.learners() == list{other} && !t.config().joint(); }) >= 0);
     CHECK(t.voters().size() == 2);
     // The last two: the leader alone is left, and continues.
     const auto third = 6 - t.leader - other;
-    t.hears(third, true);
+    t.receives(third, true);
     CHECK(t.until([&] { return t.voters() == list{t.leader} && !t.config().joint(); }) >= 0);
     CHECK(t.c.propose(t.leader, "alone"));
   }
   SECTION("min_quorum is 3") {
     rules.min_quorum = 3;
     t.policy.follow(rules);
-    t.hears(other, true);
+    t.receives(other, true);
     t.run(200);
     CHECK(t.voters().size() == 3);
     rules.min_quorum = 2;
@@ -229,7 +229,7 @@ TEST_CASE("a voter that is to be a replica loses its vote, if it does not lead a
     t.run(60);
     t.gone(6 - t.leader - other);
     t.run(9);
-    t.hears(other, true);
+    t.receives(other, true);
     t.run(60);
     CHECK(t.voters().size() == 3);
     CHECK(t.c.core(t.leader).is_leader());
@@ -238,8 +238,8 @@ TEST_CASE("a voter that is to be a replica loses its vote, if it does not lead a
     formation_settings s;
     s.replica = true;
     t.admission.emplace(make_member(t.leader), "dc1", s, 77);
-    t.hears(other, true);
-    t.hears(6 - t.leader - other, false);
+    t.receives(other, true);
+    t.receives(6 - t.leader - other, false);
     CHECK(t.admission->heirs(t.config()) == std::vector<node_id>{node_id{6 - t.leader - other}});
     CHECK(t.admission->is_replica(node_id{t.leader}));
   }
@@ -248,7 +248,7 @@ TEST_CASE("a voter that is to be a replica loses its vote, if it does not lead a
 TEST_CASE("dead servers are removed, and added again when they are back", "[autopilot]") {
   led_cluster t(5);
   t.c.add_node(6);
-  t.hears(6, true);
+  t.receives(6, true);
   REQUIRE(t.until([&] { return t.learners() == list{6}; }) >= 0);
   const auto other = t.leader == 1 ? 2u : 1u;
 
@@ -257,9 +257,9 @@ TEST_CASE("dead servers are removed, and added again when they are back", "[auto
     t.gone(other);
     CHECK(t.until([&] { return t.config().members.size() == 4 && !t.config().joint(); }, 1500) >= 0);
     t.c.restart(6);
-    t.hears(6, true);
+    t.receives(6, true);
     t.c.restart(other);
-    t.hears(other, false);
+    t.receives(other, false);
     CHECK(t.until([&] { return t.voters().size() == 5 && t.learners() == list{6}; }, 1500) >= 0);
   }
   SECTION("not as long as they are connected, or operators do not want it") {
@@ -278,7 +278,7 @@ TEST_CASE("dead servers are removed, and added again when they are back", "[auto
   SECTION("not if they would need an operator to come back") {
     formation_settings s;
     s.lost_ticks = 50;
-    const auto all = t.said;
+    const auto all = t.response;
     t.admission.emplace(make_member(t.leader), "dc1", s, 77);
     bool proven = false;
     SECTION("some have shown no credentials") {}

@@ -60,7 +60,7 @@ std::vector<std::uint64_t> ids_of(const promise& p) {
 
 using numbers = std::vector<std::uint64_t>;
 
-handshake said_by(const member& m, bool proven = false) {
+handshake sent_by(const member& m, bool proven = false) {
   handshake i;
   i.self = m;
   i.datacenter = "dc1";
@@ -86,9 +86,9 @@ struct cluster_with_one_lost {
     settings.lost_ticks = 50;
     settings.admit_newcomers = admit_newcomers;
     admission.emplace(testing::make_member(leader), "dc1", settings, 77);
-    hears(testing::make_member(other));
+    receives(testing::make_member(other));
   }
-  void hears(const member& m, bool proven = false) { CHECK_FALSE(admission->met(said_by(m, proven))); }
+  void receives(const member& m, bool proven = false) { CHECK_FALSE(admission->met(sent_by(m, proven))); }
   std::optional<configuration> next() { return admission->next_configuration(c.core(leader)); }
   /// Carries out the next steps for this many ticks. @returns the maximum number of voters
   std::size_t run(int ticks) {
@@ -157,8 +157,8 @@ TEST_CASE("of four or five servers those with the lowest ids make the cluster, a
   // The fourth one was there before the cluster: it needs no operator.
   const auto first = *a.first_configuration();
   a.joined(formation::cluster_id_of(first));
-  CHECK(a.admits(said_by(server(4)), first));
-  CHECK_FALSE(a.admits(said_by(server(5)), first));
+  CHECK(a.admits(sent_by(server(4)), first));
+  CHECK_FALSE(a.admits(sent_by(server(5)), first));
 }
 
 // 1 and 3 cannot communicate: each one's set lacks a server of the other's. A promise of one lets
@@ -304,13 +304,13 @@ TEST_CASE("no server bootstraps beside an existing cluster, heard by itself or b
     CHECK(a.own().first.set.empty());
   }
   SECTION("a server of an earlier version says less, and is enough") {
-    handshake said;
-    said.self = server(1);
-    said.datacenter = "dc1";
-    said.cluster_id = 77;
-    said.expect = 3;
-    said.promises = false;
-    (void)a.met(said);
+    handshake response;
+    response.self = server(1);
+    response.datacenter = "dc1";
+    response.cluster_id = 77;
+    response.expect = 3;
+    response.promises = false;
+    (void)a.met(response);
     meet({&a, &b, &c});
     CHECK(a.own().first.set.empty());
   }
@@ -320,7 +320,7 @@ TEST_CASE("a claim of an unverified server that a cluster was abandoned is ignor
   auto a = of(11, 3), b = of(12, 3), c = of(13, 3);
   const auto first = configuration_of_voters({server(1), server(2), server(3)});
   const auto cluster = formation::cluster_id_of(first);
-  auto lives = said_by(server(1));
+  auto lives = sent_by(server(1));
   lives.cluster_id = cluster;
   lives.first.set = first.members;
   auto liar = of(9, 3).own();
@@ -424,7 +424,7 @@ TEST_CASE("a server without a cluster is bound to the first one that leads it") 
 TEST_CASE("after the formation only a replacement of a lost member, or a server chosen by an operator, is added") {
   auto leader = of(1, 3, 77);
   const auto config = configuration_of_voters({server(1), server(2), server(3)});
-  const auto admits = [&](const member& m) { return leader.admits(said_by(m), config); };
+  const auto admits = [&](const member& m) { return leader.admits(sent_by(m), config); };
   CHECK_FALSE(admits(server(4)));
   auto back = server(9);
   back.name = "n2";
@@ -443,17 +443,17 @@ TEST_CASE("after the formation only a replacement of a lost member, or a server 
   leader.admit(by_id.uuid);
   CHECK(admits(by_id));
 
-  CHECK(leader.admits(said_by(server(5), true), config)); // it is authenticated
+  CHECK(leader.admits(sent_by(server(5), true), config)); // it is authenticated
   formation_settings s;
   s.admit_newcomers = true;
-  CHECK(formation(server(1), "dc1", s, 77).admits(said_by(server(5)), config));
+  CHECK(formation(server(1), "dc1", s, 77).admits(sent_by(server(5)), config));
 }
 
 TEST_CASE("a replacement of a lost member votes once that one does not, and never beside it") {
   cluster_with_one_lost t;
   t.c.add_node(9);
   const auto transfer_target = t.in_place_of(t.lost, 9);
-  t.hears(transfer_target);
+  t.receives(transfer_target);
   t.run(t.settings.lost_ticks - 10);
   CHECK_FALSE(t.config().contains(node_id{9})); // the member may only be restarting
   CHECK(t.run(60) == 3);
@@ -466,10 +466,10 @@ TEST_CASE("a member is known by its new name, unless another one has it") {
   cluster_with_one_lost t;
   auto renamed = testing::make_member(t.other);
   renamed.name = testing::make_member(t.lost).name;
-  t.hears(renamed);
+  t.receives(renamed);
   CHECK_FALSE(t.next());
   renamed.name = "of-nobody";
-  t.hears(renamed);
+  t.receives(renamed);
   const auto next = t.next();
   REQUIRE(next);
   CHECK(next->find(node_id{t.other})->name == "of-nobody");
@@ -481,19 +481,19 @@ TEST_CASE("an unverified server in the place of a lost member becomes no voter b
   cluster_with_one_lost t;
   auto unverified = t.in_place_of(t.lost, 9);
   t.run(t.settings.lost_ticks);
-  t.hears(unverified);
+  t.receives(unverified);
   t.run(1); // no server accepts the log yet
   REQUIRE(t.learns(9));
   t.c.add_node(9);
   SECTION("a name and an address of its own") {
     unverified = testing::make_member(9);
-    t.hears(unverified);
+    t.receives(unverified);
     CHECK(t.run(60) == 3);
     CHECK_FALSE(t.config().contains(node_id{9}));
     CHECK(t.votes(t.lost));
   }
   SECTION("the member is back") {
-    t.hears(testing::make_member(t.lost));
+    t.receives(testing::make_member(t.lost));
     t.c.restart(t.lost);
     CHECK(t.run(60) == 3);
     CHECK_FALSE(t.config().contains(node_id{9}));
@@ -502,7 +502,7 @@ TEST_CASE("an unverified server in the place of a lost member becomes no voter b
     auto moved = testing::make_member(t.lost);
     moved.name = "moved";
     moved.address = "127.0.0.1:9999";
-    t.hears(moved);
+    t.receives(moved);
     t.c.restart(t.lost);
     CHECK(t.run(60) == 3);
     CHECK_FALSE(t.config().contains(node_id{9}));
@@ -512,13 +512,13 @@ TEST_CASE("an unverified server in the place of a lost member becomes no voter b
     t.admission->lost(node_id{9});
     t.c.crash(9);
     t.c.add_node(10);
-    t.hears(t.in_place_of(t.lost, 10));
+    t.receives(t.in_place_of(t.lost, 10));
     CHECK(t.run(2 * t.settings.lost_ticks) == 3);
     CHECK(t.votes(10));
     CHECK_FALSE(t.config().contains(node_id{9}));
   }
   SECTION("it has proved who it is") {
-    t.hears(testing::make_member(9), true);
+    t.receives(testing::make_member(9), true);
     CHECK(t.run(60) >= 4);
     CHECK(t.votes(9));
   }
@@ -529,14 +529,14 @@ TEST_CASE("an operator's request is valid for one server") {
   t.c.add_node(9);
   const auto wanted = testing::make_member(9);
   t.admission->admit(wanted.address);
-  t.hears(wanted);
+  t.receives(wanted);
   t.run(40);
   REQUIRE(t.votes(9));
   CHECK(t.config().voters.size() == 4);
   t.admission->lost(node_id{9});
   auto unverified = testing::make_member(10);
   unverified.address = wanted.address;
-  t.hears(unverified);
+  t.receives(unverified);
   t.run(2 * t.settings.lost_ticks);
   CHECK_FALSE(t.config().contains(node_id{10}));
 }

@@ -30,13 +30,13 @@ struct pair {
   }
   /// What a learns about b from one exchange, in which b waits before it responds.
   std::optional<clock_skew> exchange(milliseconds b_waits) {
-    const auto said = of_a.say(b, wall(milliseconds(0)), a_now);
+    const auto response = of_a.say(b, wall(milliseconds(0)), a_now);
     pass(there);
-    (void)of_b.heard(a, said, wall(skew), b_now);
+    (void)of_b.received(a, response, wall(skew), b_now);
     pass(b_waits);
     const auto answer = of_b.say(a, wall(skew), b_now);
     pass(back);
-    return of_a.heard(b, answer, wall(milliseconds(0)), a_now);
+    return of_a.received(b, answer, wall(milliseconds(0)), a_now);
   }
 };
 
@@ -61,15 +61,15 @@ TEST_CASE("clock samples that cannot be responses measure nothing") {
   const local_time now{seconds(100)};
   const auto now_ns = static_cast<std::uint64_t>(now.count());
   const cluster_time wall{wall_base};
-  const auto heard = [&](const clock_mark& m) { return c.heard(b, m, wall, now).has_value(); };
-  CHECK_FALSE(heard({5, wall, 0, 0}));            // has not heard this server yet
-  CHECK_FALSE(heard({5, wall, now_ns + 1, 0}));   // from the future: a response to the previous process
-  CHECK_FALSE(heard({5, wall, now_ns - 10, 11})); // held for longer than the process runs
-  CHECK_FALSE(heard({5, wall, 1, UINT64_MAX}));
-  CHECK_FALSE(heard({5, wall, now_ns - 3'000'000'000, 0})); // three seconds in flight
-  CHECK_FALSE(heard({5, cluster_time{UINT64_MAX}, now_ns - 10, 0}));
+  const auto received = [&](const clock_mark& m) { return c.received(b, m, wall, now).has_value(); };
+  CHECK_FALSE(received({5, wall, 0, 0}));            // has not heard this server yet
+  CHECK_FALSE(received({5, wall, now_ns + 1, 0}));   // from the future: a response to the previous process
+  CHECK_FALSE(received({5, wall, now_ns - 10, 11})); // held for longer than the process runs
+  CHECK_FALSE(received({5, wall, 1, UINT64_MAX}));
+  CHECK_FALSE(received({5, wall, now_ns - 3'000'000'000, 0})); // three seconds in flight
+  CHECK_FALSE(received({5, cluster_time{UINT64_MAX}, now_ns - 10, 0}));
   CHECK(c.largest() == milliseconds(0));
-  CHECK(heard({5, wall, now_ns - 10, 0}));
+  CHECK(received({5, wall, now_ns - 10, 0}));
 }
 
 TEST_CASE("cluster time continues from the last entry's with the leader's monotonic clock") {

@@ -95,7 +95,7 @@ struct world {
   std::string asks(
       const std::string& name, const std::string& session, const std::string& id = {},
       const claims_driver::change& more = [](claim_ask&) {}) {
-    return claims_driver::said(from("192.0.2.1", claim(name, session, id, more)));
+    return claims_driver::response(from("192.0.2.1", claim(name, session, id, more)));
   }
   std::uint64_t fence(const std::string& name, const std::string& id) const {
     const auto found = std::get<claim_standing>(m.evaluate(claim_status{{name, claim_space::claims}, id}).data);
@@ -133,7 +133,7 @@ void all_guards(world& w, int holders = 1) {
     const auto client = "10.0.0." + std::to_string(i / guards_share);
     auto prefix = "g" + std::to_string(i);
     prefix.append(i % 400, 'x');
-    REQUIRE(claims_driver::said(w.from(client, guard_set{prefix + "/", {"guarding"}})) == "true");
+    REQUIRE(claims_driver::response(w.from(client, guard_set{prefix + "/", {"guarding"}})) == "true");
   }
 }
 
@@ -761,7 +761,7 @@ void loop() {
 struct cost {
   double us = 0;
   std::size_t rows = 0; ///< changed or removed
-  std::string said;
+  std::string response;
   bool allowed() const { return us <= entry_us + row_us * static_cast<double>(rows); }
 };
 
@@ -811,11 +811,11 @@ TEST_CASE("no entry costs more than its share of the log, whatever the state", "
       });
       if (shown) {
         std::printf("%s | %s | %.2f ms | %zu rows | %s\n", kind.c_str(), e.name, least.us / 1000, least.rows,
-                    least.said.c_str());
+                    least.response.c_str());
         std::fflush(stdout);
       }
-      INFO(least.us << " us, " << least.rows << " rows; " << least.said);
+      INFO(least.us << " us, " << least.rows << " rows; " << least.response);
       CHECK(allowed);
-      CHECK(least.said.empty() != e.refused);
+      CHECK(least.response.empty() != e.refused);
     }
 }

@@ -181,7 +181,7 @@ TEST_CASE("bounded tables hold as much as the bound, and no more", "[horizons]")
     for (std::uint64_t i = 0; i + 1 < guards_max; ++i)
       d.apply(guard_set{"g" + std::to_string(i) + "/", {"c", claim_space::claims}});
     const auto adds = [&](const std::string& prefix) {
-      return claims_driver::said(d.apply(guard_set{prefix, {"c", claim_space::claims}}));
+      return claims_driver::response(d.apply(guard_set{prefix, {"c", claim_space::claims}}));
     };
     CHECK(adds("last/") == "true");
     CHECK(adds("more/") == "guards-full");

@@ -265,9 +265,9 @@ TEST_CASE("a decoder gives memory back when a large frame is complete") {
 }
 
 TEST_CASE("introductions can have a limit of their own") {
-  wire::hello said;
-  said.self.name = std::string(1000, 'n');
-  const auto hello = bytes_of(said);
+  wire::hello response;
+  response.self.name = std::string(1000, 'n');
+  const auto hello = bytes_of(response);
   wire::forward_call call;
   call.bytes = make_payload(std::string(1000, 'x'));
   std::vector<wire::frame> frames;

@@ -98,16 +98,16 @@ TEST_CASE("the proof of an agent survives a round trip, and is left out for serv
   for (const auto& proof : {std::string(), std::string("6f1d")})
     for (const bool authenticated : {false, true})
       for (const bool leaves : {false, true}) {
-        const forward::agent_heard said{"uuid", "10.0.0.1", leaves, "a name", "10.0.0.9", proof, authenticated};
-        const auto bytes = wire::encode_operator_call(said);
+        const forward::agent_received response{"uuid", "10.0.0.1", leaves, "a name", "10.0.0.9", proof, authenticated};
+        const auto bytes = wire::encode_operator_call(response);
         const auto back = wire::decode_operator_call(call_kind::remove_member, bytes);
         REQUIRE(back);
-        const auto& read = std::get<forward::agent_heard>(*back);
-        CHECK(read.uuid == said.uuid);
-        CHECK(read.address == said.address);
-        CHECK(read.name == said.name);
+        const auto& read = std::get<forward::agent_received>(*back);
+        CHECK(read.uuid == response.uuid);
+        CHECK(read.address == response.address);
+        CHECK(read.name == response.name);
         CHECK(read.leaves == leaves);
-        CHECK(read.source == said.source);
+        CHECK(read.source == response.source);
         CHECK(read.proof == proof);
         CHECK(read.authenticated == authenticated);
         const auto plain = wire::without_proof_of_agent(bytes);

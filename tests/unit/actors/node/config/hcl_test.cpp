@@ -18,8 +18,8 @@ namespace {
 /// The result as compact JSON, or the error.
 std::string read(std::string_view text) {
   const auto read = parse_config_hcl(text);
-  const auto* said = std::get_if<config_text>(&read);
-  return said ? boost::json::serialize(said->values) : std::get<config_text_error>(read).text;
+  const auto* response = std::get_if<config_text>(&read);
+  return response ? boost::json::serialize(response->values) : std::get<config_text_error>(read).text;
 }
 
 struct row {
@@ -109,8 +109,8 @@ TEST_CASE("a text has a limited number of positions") {
   for (std::size_t i = 0; i < text_places_max + 10; ++i)
     text += "1,";
   const auto read = parse_config_hcl(text + "1],\"b\":2}");
-  const auto& said = std::get<config_text>(read);
-  CHECK(said.values.at("b").as_int64() == 2);
-  CHECK(said.places.member("a")->elements.size() == text_places_max - 1);
-  CHECK(said.places.member("b") == nullptr);
+  const auto& response = std::get<config_text>(read);
+  CHECK(response.values.at("b").as_int64() == 2);
+  CHECK(response.places.member("a")->elements.size() == text_places_max - 1);
+  CHECK(response.places.member("b") == nullptr);
 }

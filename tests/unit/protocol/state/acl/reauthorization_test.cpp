@@ -261,7 +261,7 @@ TEST_CASE("a command that changes nothing is answered like an entry", "[B16]") {
     if (!secret.empty())
       c.by = d.by(secret);
     const auto early = d.m.refuses(c, d.now);
-    return early ? claims_driver::said(*early) : "proposed";
+    return early ? claims_driver::response(*early) : "proposed";
   };
   CHECK(received(session_destroy{{uuid(99)}, ""}) == "true");
   CHECK(received(session_destroy{{uuid(99)}, ""}, "anonymous") == "true"); // as in Consul

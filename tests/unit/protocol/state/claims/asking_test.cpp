@@ -43,7 +43,7 @@ TEST_CASE("arguments of a claim: table") {
   struct row {
     const char* name;
     claims_driver::change ask;
-    const char* said;
+    const char* response;
   };
   const row rows[] = {
       {"a lock", {}, "held"},
@@ -80,8 +80,8 @@ TEST_CASE("arguments of a claim: table") {
     claims_driver d;
     const auto s = d.open(1);
     CHECK(d.asks(
-              "x", s, {}, r.ask ? r.ask : [](claim_ask&) {}) == r.said);
-    CHECK(d.view("x").known == (std::string(r.said) == "held"));
+              "x", s, {}, r.ask ? r.ask : [](claim_ask&) {}) == r.response);
+    CHECK(d.view("x").known == (std::string(r.response) == "held"));
     CHECK(d.sound());
   }
 }
@@ -100,9 +100,9 @@ TEST_CASE("the limit of a semaphore") {
   CHECK(d.granted() == texts{"x:c"});
   d.apply(claim_limit_unset{"x"});
   CHECK(d.view("x").limit == 3);
-  CHECK(claims_driver::said(d.apply(claim_limit_set{"l", 0})) == "parameter n");
+  CHECK(claims_driver::response(d.apply(claim_limit_set{"l", 0})) == "parameter n");
   d.asks("l", s1);
-  CHECK(claims_driver::said(d.apply(claim_limit_set{"l", 2})) == "kind");
+  CHECK(claims_driver::response(d.apply(claim_limit_set{"l", 2})) == "kind");
 }
 
 // Rule 5: "A smaller limit ends waiters with permits > limit"; holders keep what they have.
@@ -174,7 +174,7 @@ TEST_CASE("from exclusive to shared") {
   d.asks("x", s3, "v", writer());
   const auto fence = d.fence("x", "w");
   const auto mode = [&](const std::string& id, claim_mode m) {
-    return claims_driver::said(d.apply(claim_mode_set{"x", id, m}));
+    return claims_driver::response(d.apply(claim_mode_set{"x", id, m}));
   };
   CHECK(mode("r", claim_mode::shared) == "not-held");
   CHECK(mode("none", claim_mode::shared) == "unknown-claim");
@@ -185,7 +185,7 @@ TEST_CASE("from exclusive to shared") {
   CHECK(d.waiters("x") == texts{"v"});
   CHECK(mode("w", claim_mode::exclusive) == "mode");
   d.asks("l", s1, "a");
-  CHECK(claims_driver::said(d.apply(claim_mode_set{"l", "a", claim_mode::shared})) == "mode");
+  CHECK(claims_driver::response(d.apply(claim_mode_set{"l", "a", claim_mode::shared})) == "mode");
 }
 
 // Rule 9: "`Ahead` lists at most 10"; "listings are paged".

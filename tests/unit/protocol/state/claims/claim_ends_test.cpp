@@ -31,7 +31,7 @@ public:
   }
   std::string from(const std::string& address, command c) {
     c.client_address = address;
-    return said(apply(c));
+    return response(apply(c));
   }
   /// Claims and ends them, with ids of its own, until one is refused. @returns how many were not
   int fill(const std::string& address, const std::string& session, int most) {

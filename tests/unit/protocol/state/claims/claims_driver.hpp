@@ -24,7 +24,7 @@ public:
     return apply(c);
   }
   /// `held FENCE`, `waiting POSITION`, the name of the error, or the text of a refusal.
-  static std::string said(const reply& r) {
+  static std::string response(const reply& r) {
     if (const auto* a = std::get_if<claim_answer>(&r))
       return a->state == claim_state::held ? "held" : "waiting " + std::to_string(a->place);
     if (const auto* no = std::get_if<claim_refusal>(&r))
@@ -42,9 +42,9 @@ public:
   std::string asks(
       const std::string& name, const std::string& session, const std::string& id = {},
       const change& more = [](claim_ask&) {}) {
-    return said(ask(name, session, id, more));
+    return response(ask(name, session, id, more));
   }
-  std::string drops(const std::string& name, const std::string& id) { return said(apply(claim_release{name, id})); }
+  std::string drops(const std::string& name, const std::string& id) { return response(apply(claim_release{name, id})); }
 
   /// `PUT /v1/kv/KEY?acquire=&wait=`
   reply queue(const std::string& key, const std::string& session, std::uint64_t wait_ms = 10'000,
@@ -60,7 +60,7 @@ public:
     return apply(c);
   }
   std::string queues(const std::string& key, const std::string& session, std::uint64_t wait_ms = 10'000) {
-    return said(queue(key, session, wait_ms));
+    return response(queue(key, session, wait_ms));
   }
   void alarm() { apply(claims_alarm{now}); }
   /// The ids, in order.
@@ -96,7 +96,7 @@ public:
     w.op.key = key;
     w.op.value = make_payload("v");
     w.fence = {of, fence};
-    return said(apply(w));
+    return response(apply(w));
   }
   /// The grants of the newest entry, in order.
   std::vector<std::string> granted() const {

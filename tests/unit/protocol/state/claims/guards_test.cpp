@@ -12,7 +12,7 @@ const resource_name claim_n{"n", claim_space::claims};
 const resource_name lock_k{"g/k", claim_space::keys};
 
 std::string guards(claims_driver& d, const std::string& prefix, const resource_name& by = claim_n) {
-  return claims_driver::said(d.apply(guard_set{prefix, by}));
+  return claims_driver::response(d.apply(guard_set{prefix, by}));
 }
 
 } // namespace
@@ -31,12 +31,12 @@ TEST_CASE("guards are set and removed") {
         "overlap"); // its lock could only be acquired through the other guard
   CHECK(guards(d, "i/", {"j/lock", claim_space::keys}) == "true");
   CHECK(guards(d, "j/") == "overlap");
-  CHECK(claims_driver::said(d.apply(guard_remove{"g/", 5})) == "fence");
+  CHECK(claims_driver::response(d.apply(guard_remove{"g/", 5})) == "fence");
   const auto s = d.open(1);
   d.asks("n", s);
-  CHECK(claims_driver::said(d.apply(guard_remove{"g/", d.fence("n", s)})) == "true");
-  CHECK(claims_driver::said(d.apply(guard_remove{"g/", 0})) == "true"); // there is none
-  CHECK(claims_driver::said(d.apply(guard_remove{"i/", 0})) == "true"); // with an operator's permission
+  CHECK(claims_driver::response(d.apply(guard_remove{"g/", d.fence("n", s)})) == "true");
+  CHECK(claims_driver::response(d.apply(guard_remove{"g/", 0})) == "true"); // there is none
+  CHECK(claims_driver::response(d.apply(guard_remove{"i/", 0})) == "true"); // with an operator's permission
   for (std::uint64_t i = 0; i < guards_max; ++i)
     guards(d, "p" + std::to_string(i) + "/");
   CHECK(guards(d, "q/") == "guards-full");
@@ -72,14 +72,14 @@ TEST_CASE("every path on which a key is written: table") {
   const auto before = d.get("g/a");
   for (const auto& r : rows) {
     INFO(r.name);
-    CHECK((claims_driver::said(d.apply(kv_write{r.op})) == "guarded") == r.meets);
+    CHECK((claims_driver::response(d.apply(kv_write{r.op})) == "guarded") == r.meets);
     txn t;
     t.ops.emplace_back(r.op);
-    CHECK((claims_driver::said(d.apply(t)).find("is guarded by claim \"n\"") != std::string::npos) == r.meets);
-    CHECK((claims_driver::said(d.apply(fenced_write{r.op, {claim_n, 9}})) == "fence"));
+    CHECK((claims_driver::response(d.apply(t)).find("is guarded by claim \"n\"") != std::string::npos) == r.meets);
+    CHECK((claims_driver::response(d.apply(fenced_write{r.op, {claim_n, 9}})) == "fence"));
   }
   kv_acquire waits{op_on(kv_verb::lock, "g/locked", "v", 0, other), 1000, false, std::nullopt};
-  CHECK(claims_driver::said(d.apply(waits)) == "guarded");
+  CHECK(claims_driver::response(d.apply(waits)) == "guarded");
   CHECK(d.get("g/a") == before);
   // With the fencing token.
   d.asks("n", s);
@@ -89,14 +89,14 @@ TEST_CASE("every path on which a key is written: table") {
   CHECK(d.fenced_set("free", fence.of, fence.fence) == "true"); // checked even where there is no guard
   CHECK(d.fenced_set("free", fence.of, fence.fence - 1) == "fence");
   waits.fence = fence;
-  CHECK(claims_driver::said(d.apply(waits)) == "waiting 1");
+  CHECK(claims_driver::response(d.apply(waits)) == "waiting 1");
   fenced_txn t;
   t.body.ops = {op_on(kv_verb::set, "g/a"), fence_op{fence}};
-  CHECK(claims_driver::said(d.apply(t)) == "key \"g/a\" is guarded by claim \"n\""); // the check is after the write
+  CHECK(claims_driver::response(d.apply(t)) == "key \"g/a\" is guarded by claim \"n\""); // the check is after the write
   t.body.ops = {fence_op{fence}, op_on(kv_verb::set, "g/a"), op_on(kv_verb::remove_tree, "g/")};
-  CHECK(claims_driver::said(d.apply(t)) == "done");
+  CHECK(claims_driver::response(d.apply(t)) == "done");
   t.body.ops = {fence_op{{claim_n, 1}}, op_on(kv_verb::set, "free")};
-  CHECK(claims_driver::said(d.apply(t)) == "fence 1 of claim \"n\" is not valid");
+  CHECK(claims_driver::response(d.apply(t)) == "fence 1 of claim \"n\" is not valid");
   CHECK(d.sound());
 }
 
@@ -105,7 +105,7 @@ TEST_CASE("a recursive delete meets the guards below it") {
     claims_driver d;
     d.set("g/a", "v");
     guards(d, "g/");
-    return claims_driver::said(d.apply(kv_write{op_on(kv_verb::remove_tree, "")})) == "guarded" && d.get("g/a");
+    return claims_driver::response(d.apply(kv_write{op_on(kv_verb::remove_tree, "")})) == "guarded" && d.get("g/a");
   }));
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("a guarding lock below its own guard") {
   CHECK(guards(d, "g/", lock_k) == "true");
   CHECK(d.acquire("g/k", a));
   CHECK(d.queues("g/k", b) == "waiting 1");
-  CHECK(claims_driver::said(d.write(kv_verb::set, "g/k", "x")) == "guarded");
+  CHECK(claims_driver::response(d.write(kv_verb::set, "g/k", "x")) == "guarded");
   CHECK(d.fenced_set("g/x", lock_k, d.get("g/k")->fence) == "true");
   const auto stale = d.get("g/k")->fence;
   CHECK(d.release("g/k", a));
@@ -173,7 +173,7 @@ TEST_CASE("a client that sets guards without end keeps no other from guarding", 
   const auto guards_from = [&](const std::string& client, const std::string& prefix) {
     command c = guard_set{prefix, claim_n};
     c.client_address = client;
-    return claims_driver::said(d.apply(std::move(c)));
+    return claims_driver::response(d.apply(std::move(c)));
   };
   for (std::uint64_t i = 0; i < guards_max; ++i) // a single client may have as many as before
     REQUIRE(guards_from("a", "a" + std::to_string(i) + "/") == "true");
@@ -193,7 +193,7 @@ TEST_CASE("a client that sets guards without end keeps no other from guarding", 
   CHECK(all() == client_guards_max);
   CHECK(guards_from("new", "new/") == "guards-full");
   command removed = guard_remove{"a0/", 0};
-  CHECK(claims_driver::said(d.apply(removed)) == "true");
+  CHECK(claims_driver::response(d.apply(removed)) == "true");
   CHECK(guards_from("new", "new/") == "true");
 }
 
@@ -207,5 +207,5 @@ TEST_CASE("guards of entries that name no client are bounded as in 0.2.0", "[B14
   CHECK(level_of(named) == claims_level);
   named.client_address = "10.0.0.1";
   CHECK(level_of(named) == client_address_level);
-  CHECK(claims_driver::said(d.apply(named)) == "true");
+  CHECK(claims_driver::response(d.apply(named)) == "true");
 }

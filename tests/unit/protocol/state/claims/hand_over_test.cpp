@@ -13,7 +13,7 @@ using namespace belay::state;
 namespace {
 
 std::string hands(claims_driver& d, const std::string& name, const std::string& id, const std::string& to = {}) {
-  return claims_driver::said(d.apply(claim_hand_over{name, id, to}));
+  return claims_driver::response(d.apply(claim_hand_over{name, id, to}));
 }
 
 } // namespace
@@ -110,10 +110,10 @@ TEST_CASE("cycles through queues, through locks of keys, and through a larger pr
   d.queue("k", a);
   d.queue("k", b);
   d.asks("x", c);
-  d.asks("x", a);                                                             // a waits for c
-  CHECK(claims_driver::said(d.queue("k", c, 1000, "v", true)) == "deadlock"); // c after a's lock
+  d.asks("x", a);                                                                 // a waits for c
+  CHECK(claims_driver::response(d.queue("k", c, 1000, "v", true)) == "deadlock"); // c after a's lock
   CHECK(d.waiters("k", claim_space::keys) == texts{b});
-  CHECK(claims_driver::said(d.queue("k", e, 1000, "v", true)) == "waiting 2");
+  CHECK(claims_driver::response(d.queue("k", e, 1000, "v", true)) == "waiting 2");
   // e queues after b. If b waited for what e holds, both would wait.
   d.asks("z", e);
   CHECK(d.asks("z", b, {}, refusing()) == "deadlock");
@@ -204,7 +204,7 @@ TEST_CASE("a search through n waiters and n holders does not cost n times n", "[
     const auto begin = cpu_now();
     const auto r = d.apply(refusing_ask("a", asking));
     const auto spent = cpu_now() - begin;
-    CHECK(claims_driver::said(r) == "waiting 1");
+    CHECK(claims_driver::response(r) == "waiting 1");
     CHECK_FALSE(std::get<claim_answer>(r).search_cut);
     return spent;
   };

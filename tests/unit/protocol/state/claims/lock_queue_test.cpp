@@ -11,7 +11,7 @@ TEST_CASE("an acquire that waits is granted by the release, or ends at its deadl
   const auto a = d.open(1), b = d.open(2), c = d.open(3);
   CHECK(d.queues("k", a) == "true");
   const auto waiting = d.queue("k", b, 1000, "of b");
-  CHECK(claims_driver::said(waiting) == "waiting 1");
+  CHECK(claims_driver::response(waiting) == "waiting 1");
   CHECK(std::get<claim_answer>(waiting).ahead == std::vector<claim_ahead>{{a, a, claim_state::held}});
   CHECK(d.queues("k", c, 500) == "waiting 2");
   d.pass(500);
@@ -42,16 +42,16 @@ TEST_CASE("a repeated request keeps the position") {
   d.queue("k", a);
   d.queue("k", b, 1000, "old");
   d.queue("k", c, 1000);
-  CHECK(claims_driver::said(d.queue("k", b, 9000, "new")) == "waiting 1");
+  CHECK(claims_driver::response(d.queue("k", b, 9000, "new")) == "waiting 1");
   d.pass(2000);
   d.alarm();
   CHECK(d.waiters("k", claim_space::keys) == texts{b});
   d.release("k", a);
   CHECK(*d.get("k")->value == "new");
   // 4 KiB "while queued".
-  CHECK(claims_driver::said(d.queue("k", c, 1000, std::string(5000, 'v'))) == "value-size");
-  CHECK(claims_driver::said(d.queue("k", b, 1000, std::string(5000, 'v'))) == "true"); // its holder's
-  CHECK(claims_driver::said(d.queue("l", c, 1000, std::string(5000, 'v'))) == "true"); // it need not wait
+  CHECK(claims_driver::response(d.queue("k", c, 1000, std::string(5000, 'v'))) == "value-size");
+  CHECK(claims_driver::response(d.queue("k", b, 1000, std::string(5000, 'v'))) == "true"); // its holder's
+  CHECK(claims_driver::response(d.queue("l", c, 1000, std::string(5000, 'v'))) == "true"); // it need not wait
 }
 
 // Rule 25: "`release` by a waiter leaves the queue and returns `false`".
@@ -70,7 +70,7 @@ TEST_CASE("a waiter that releases leaves the queue") {
   op.key = "k";
   op.session = b;
   t.ops.emplace_back(op);
-  CHECK(claims_driver::said(d.apply(t)) ==
+  CHECK(claims_driver::response(d.apply(t)) ==
         "failed to unlock key \"k\", lock isn't held, or is held by another session");
   CHECK(d.waiters("k", claim_space::keys) == texts{b});
 }
@@ -91,7 +91,7 @@ TEST_CASE("a wait whose client disconnected is withdrawn, and the next one gets 
   d.queue("k", b);
   const auto requested_at = d.index();
   d.queue("k", c);
-  CHECK(claims_driver::said(d.apply(withdrawal("k", b, requested_at))) == "true");
+  CHECK(claims_driver::response(d.apply(withdrawal("k", b, requested_at))) == "true");
   CHECK(d.waiters("k", claim_space::keys) == texts{c});
   CHECK(d.ended("k", b, claim_space::keys) == "withdrawn");
   CHECK(d.standing("k", b, claim_space::keys).ended->cause == client_disconnected);
@@ -134,7 +134,7 @@ TEST_CASE("a withdrawal changes nothing of a held, ended or unknown claim") {
   d.apply(withdrawal("k", uuid(99), requested_at));
   CHECK(d.get("k")->session == b);
   CHECK(d.sent_ends() == 0);
-  CHECK(claims_driver::said(d.apply(waits_withdraw{std::vector<wait_ref>(withdrawn_at_once_max + 1)})) ==
+  CHECK(claims_driver::response(d.apply(waits_withdraw{std::vector<wait_ref>(withdrawn_at_once_max + 1)})) ==
         "parameter waits");
   CHECK(d.sound());
 }
@@ -200,7 +200,7 @@ TEST_CASE("plain acquires lose while others queue") {
     const auto a = d.open(1, 5000), b = d.open(2), c = d.open(3);
     d.queue("k", a);
     d.queue("k", b);
-    const bool held = claims_driver::said(d.write(kv_verb::lock, "k", "", 0, 0, c)) == "false held";
+    const bool held = claims_driver::response(d.write(kv_verb::lock, "k", "", 0, 0, c)) == "false held";
     // Within one transaction the lock is free for a moment.
     txn t;
     for (const auto& [verb, session] : {std::pair(kv_verb::unlock, a), std::pair(kv_verb::lock, c)}) {
@@ -210,7 +210,7 @@ TEST_CASE("plain acquires lose while others queue") {
       op.session = session;
       t.ops.emplace_back(op);
     }
-    const bool queued = claims_driver::said(d.apply(t)) == "failed to lock key \"k\", lock is already held";
+    const bool queued = claims_driver::response(d.apply(t)) == "failed to lock key \"k\", lock is already held";
     return held && queued && d.get("k")->session == a;
   };
   CHECK(loses());
@@ -226,7 +226,7 @@ TEST_CASE("a lock delay keeps the queue waiting") {
   d.close(a);
   CHECK(d.get("k")->session.empty());
   CHECK(d.m.next_alarm() == cluster_time{d.now.value + 5000});
-  CHECK(claims_driver::said(d.write(kv_verb::lock, "k", "", 0, 0, c)) == "false lock-delay");
+  CHECK(claims_driver::response(d.write(kv_verb::lock, "k", "", 0, 0, c)) == "false lock-delay");
   CHECK(d.queues("k", c, 60'000) == "waiting 2");
   CHECK(d.queues("free", c, 0) == "true");
   d.pass(5000);

@@ -11,7 +11,7 @@ namespace {
 void restore(claims_driver& d, const archive& a, const std::string& id = "r") {
   d.apply(restore_begin{id, a.index});
   d.apply(restore_rows{id, 0, std::make_shared<const std::vector<dirty_row>>(a.rows)});
-  REQUIRE(claims_driver::said(d.apply(restore_commit{id, 1})) == "true");
+  REQUIRE(claims_driver::response(d.apply(restore_commit{id, 1})) == "true");
   CHECK(d.sound());
 }
 

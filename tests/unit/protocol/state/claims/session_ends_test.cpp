@@ -27,7 +27,7 @@ std::string begin(claims_driver& d, int n, std::vector<kv_op> ops, std::int64_t 
   c.on_end = std::move(ops);
   const auto r = d.apply(c);
   const auto* id = std::get_if<std::string>(&r);
-  return id != nullptr ? *id : claims_driver::said(r);
+  return id != nullptr ? *id : claims_driver::response(r);
 }
 
 ended_session_ptr ended_session_of(const claims_driver& d, const std::string& id) {
@@ -99,7 +99,7 @@ TEST_CASE("OnEnd: accepted operations") {
   struct row {
     const char* name;
     std::vector<kv_op> ops;
-    std::string said;
+    std::string response;
   };
   const row rows[] = {
       {"nothing", {}, uuid(1)},
@@ -116,7 +116,7 @@ TEST_CASE("OnEnd: accepted operations") {
   for (const auto& r : rows) {
     INFO(r.name);
     claims_driver d;
-    CHECK(begin(d, 1, r.ops) == r.said);
+    CHECK(begin(d, 1, r.ops) == r.response);
   }
 }
 

@@ -22,7 +22,7 @@ command once(const driver& d, const std::string& key, plain_command what, std::u
   return c;
 }
 
-std::string said(const reply& r) {
+std::string response(const reply& r) {
   std::string text = r.decided_at.is_zero() ? "" : "again: ";
   if (const auto* yes = std::get_if<bool>(&r))
     return text + (*yes ? "true" : "false");
@@ -49,35 +49,35 @@ outcome_ptr outcome(const driver& d, const std::string& key) {
 }
 
 std::string seals(driver& d, const std::string& key) {
-  return said(d.apply(outcome_seal{key, d.now}));
+  return response(d.apply(outcome_seal{key, d.now}));
 }
 
 } // namespace
 
 TEST_CASE("a write that is sent again is answered as the first time, and does nothing") {
   driver d;
-  CHECK(said(d.apply(once(d, "k1", kv_write{adding("n")}))) == "1");
+  CHECK(response(d.apply(once(d, "k1", kv_write{adding("n")}))) == "1");
   const auto decided = d.index();
   d.pass(1000);
   const auto again = d.apply(once(d, "k1", kv_write{adding("n")}));
-  CHECK(said(again) == "again: 1");
+  CHECK(response(again) == "again: 1");
   CHECK(again.decided_at == decided);
   CHECK(d.changed.empty());
   CHECK(value_of(d, "n") == "1");
-  CHECK(said(d.apply(once(d, "k2", kv_write{adding("n")}))) == "2");
+  CHECK(response(d.apply(once(d, "k2", kv_write{adding("n")}))) == "2");
 }
 
 TEST_CASE("the decision of an entry is kept, false too") {
   driver d;
   d.set("k");
-  CHECK(said(d.apply(once(d, "c", kv_write{op_on(kv_verb::cas, "k", "w", 1000)}))) == "false");
+  CHECK(response(d.apply(once(d, "c", kv_write{op_on(kv_verb::cas, "k", "w", 1000)}))) == "false");
   d.set("k", "w");
   const auto again = d.apply(once(d, "c", kv_write{op_on(kv_verb::cas, "k", "w", 1000)}));
-  CHECK(said(again) == "again: false");
+  CHECK(response(again) == "again: false");
   CHECK(again.note.why == refused_for::index);
   // Now it would succeed: the first response stays.
   kv_op absent = op_on(kv_verb::cas, "new", "w", 5);
-  CHECK(said(d.apply(once(d, "d", kv_write{absent}))) == "false");
+  CHECK(response(d.apply(once(d, "d", kv_write{absent}))) == "false");
   CHECK(outcome(d, "d")->answer != nullptr);
 }
 
@@ -88,34 +88,34 @@ TEST_CASE("ids chosen for the first copy return") {
   first.session.node = second.session.node = "n";
   first.session.id = uuid(1);
   second.session.id = uuid(2);
-  CHECK(said(d.apply(once(d, "s", first))) == uuid(1));
-  CHECK(said(d.apply(once(d, "s", second))) == "again: " + uuid(1));
+  CHECK(response(d.apply(once(d, "s", first))) == uuid(1));
+  CHECK(response(d.apply(once(d, "s", second))) == "again: " + uuid(1));
   CHECK(d.session(uuid(2)) == nullptr);
 }
 
 TEST_CASE("a key that is used for something else is refused") {
   driver d;
   d.apply(once(d, "k", kv_write{adding("a")}, 1));
-  CHECK(said(d.apply(once(d, "k", kv_write{adding("b")}, 2))) == "other-request");
+  CHECK(response(d.apply(once(d, "k", kv_write{adding("b")}, 2))) == "other-request");
   CHECK(value_of(d, "b") == "none");
-  CHECK(said(d.apply(once(d, "k", kv_write{adding("a")}, 1))) == "again: 1");
+  CHECK(response(d.apply(once(d, "k", kv_write{adding("a")}, 1))) == "again: 1");
 }
 
 TEST_CASE("a sealed write has no effect, whenever it arrives") {
   driver d;
   CHECK(seals(d, "k") == "again: void");
   CHECK(outcome(d, "k")->answer == nullptr);
-  CHECK(said(d.apply(once(d, "k", kv_write{adding("n")}))) == "sealed");
+  CHECK(response(d.apply(once(d, "k", kv_write{adding("n")}))) == "sealed");
   CHECK(seals(d, "k") == "again: void");
   auto late = once(d, "k", kv_write{adding("n")}); // proposed now, and in flight
   d.pass(outcome_kept_ms - 1);
   late.once->requested = d.now;
-  CHECK(said(d.apply(late)) == "sealed");
+  CHECK(response(d.apply(late)) == "sealed");
   CHECK(value_of(d, "n") == "none");
   // What took effect cannot be cancelled.
   d.apply(once(d, "done", kv_write{adding("n")}));
   CHECK(seals(d, "done") == "again: 1");
-  CHECK(said(d.apply(once(d, "done", kv_write{adding("n")}))) == "again: 1");
+  CHECK(response(d.apply(once(d, "done", kv_write{adding("n")}))) == "again: 1");
 }
 
 TEST_CASE("outcomes are kept for ten minutes of cluster time, and copies are taken for five") {
@@ -126,28 +126,28 @@ TEST_CASE("outcomes are kept for ten minutes of cluster time, and copies are tak
   seals(d, "s");
   d.pass(outcome_kept_ms - 1);
   auto repeated = first;
-  CHECK(said(d.apply(repeated)) == "again: 1"); // however old: it is known
+  CHECK(response(d.apply(repeated)) == "again: 1"); // however old: it is known
   CHECK(outcome(d, "k") != nullptr);
   d.pass(1);
   // The first entry of that time removes the outcomes; a copy that was sent before is too old.
-  CHECK(said(d.apply(first)) == "too-old");
+  CHECK(response(d.apply(first)) == "too-old");
   CHECK(outcome(d, "k") == nullptr);
   auto sealed = once(d, "s", kv_write{adding("n")});
   sealed.once->requested = seal_at;
-  CHECK(said(d.apply(sealed)) == "too-old");
+  CHECK(response(d.apply(sealed)) == "too-old");
   CHECK(value_of(d, "n") == "1");
-  CHECK(said(d.apply(outcome_seal{"s", seal_at})) == "too-old");
+  CHECK(response(d.apply(outcome_seal{"s", seal_at})) == "too-old");
 
   auto on_the_way = once(d, "l", kv_write{adding("m")});
   d.pass(copy_accepted_ms - 1);
-  CHECK(said(d.apply(on_the_way)) == "1");
+  CHECK(response(d.apply(on_the_way)) == "1");
   on_the_way.once->key = "m";
   d.pass(1);
   const auto no = d.apply(on_the_way);
-  CHECK(said(no) == "too-old");
+  CHECK(response(no) == "too-old");
   CHECK(std::get<once_refusal>(no).now == d.now);
   on_the_way.once->requested.value = d.now.value + 1; // not a time of this cluster
-  CHECK(said(d.apply(on_the_way)) == "too-old");
+  CHECK(response(d.apply(on_the_way)) == "too-old");
 }
 
 TEST_CASE("one entry forgets a thousand outcomes at most") {
@@ -169,21 +169,21 @@ TEST_CASE("a transaction whose response is too large to be kept is not executed"
   txn small, large;
   for (int i = 0; i < 40; ++i)
     (i < 5 ? small : large).ops.emplace_back(op_on(kv_verb::set, "key/" + std::string(100, 'x') + std::to_string(i)));
-  CHECK(said(d.apply(once(d, "s", small))) == "5 results, 0 errors");
-  CHECK(said(d.apply(once(d, "s", small))) == "again: 5 results, 0 errors");
+  CHECK(response(d.apply(once(d, "s", small))) == "5 results, 0 errors");
+  CHECK(response(d.apply(once(d, "s", small))) == "again: 5 results, 0 errors");
   const auto keys = d.m.key_count();
-  CHECK(said(d.apply(once(d, "l", large))) == "answer-size");
+  CHECK(response(d.apply(once(d, "l", large))) == "answer-size");
   CHECK(d.changed.empty());
   CHECK(d.m.key_count() == keys);
   CHECK(outcome(d, "l") == nullptr);
-  CHECK(said(d.apply(large)) == "35 results, 0 errors"); // without a key
+  CHECK(response(d.apply(large)) == "35 results, 0 errors"); // without a key
 }
 
 TEST_CASE("values that are not shown are not kept") {
   driver d;
   txn t;
   t.ops.emplace_back(op_on(kv_verb::set, "k", std::string(100'000, 'x')));
-  CHECK(said(d.apply(once(d, "k", t))) == "1 results, 0 errors");
+  CHECK(response(d.apply(once(d, "k", t))) == "1 results, 0 errors");
   CHECK(d.m.outcomes_counted().bytes < 2000);
 }
 
@@ -194,7 +194,7 @@ TEST_CASE("each token has its own keys; a write without permission does not use 
   const auto as = [&](const std::string& secret, const std::string& key) {
     auto c = once(d, key, kv_write{adding("n")});
     c.by = d.by(secret);
-    return said(d.apply(c));
+    return response(d.apply(c));
   };
   CHECK(as(management_secret, "k") == "1");
   CHECK(as(std::string(anonymous_secret), "k") == "2"); // its own scope
@@ -227,8 +227,9 @@ TEST_CASE("outcomes return from a checkpoint, with their responses") {
   copy.finish_load(d.index(), d.now);
   CHECK(copy.digest() == d.m.digest());
   effects changed;
-  CHECK(said(copy.apply(d.index().next(), d.now, once(d, "a", kv_write{adding("n")}), changed)) == "again: 1");
-  CHECK(said(copy.apply(copy.applied_index().next(), d.now, once(d, "b", kv_write{adding("n")}), changed)) == "sealed");
+  CHECK(response(copy.apply(d.index().next(), d.now, once(d, "a", kv_write{adding("n")}), changed)) == "again: 1");
+  CHECK(response(copy.apply(copy.applied_index().next(), d.now, once(d, "b", kv_write{adding("n")}), changed)) ==
+        "sealed");
 }
 
 TEST_CASE("outcomes are limited, and none is dropped for another one") {
@@ -247,11 +248,11 @@ TEST_CASE("outcomes are limited, and none is dropped for another one") {
   }
   d.m.finish_load(d.index(), d.now);
   const auto counted = d.m.outcomes_counted();
-  CHECK(said(d.apply(once(d, "new", kv_write{adding("n")}))) == "outcomes-full");
+  CHECK(response(d.apply(once(d, "new", kv_write{adding("n")}))) == "outcomes-full");
   CHECK(seals(d, "new") == "outcomes-full");
   CHECK(seals(d, "k0") == "again: void");
   CHECK(d.m.outcomes_counted().count == counted.count);
-  CHECK(said(d.apply(kv_write{adding("n")})) == "1"); // without a key
+  CHECK(response(d.apply(kv_write{adding("n")})) == "1"); // without a key
 }
 
 TEST_CASE("a key is printable, short, and no step of a path") {
@@ -285,22 +286,22 @@ TEST_CASE("a restore takes back effects, and no outcome") {
   const auto restore = [&](driver& into) {
     into.apply(restore_begin{"r", log_index{1}});
     into.apply(restore_rows{"r", 0, archive});
-    REQUIRE(said(into.apply(restore_commit{"r", 1})) == "true");
+    REQUIRE(response(into.apply(restore_commit{"r", 1})) == "true");
   };
   d.apply(once(d, "b", kv_write{adding("n")}));
   seals(d, "c");
   restore(d);
   CHECK(value_of(d, "n") == "1");
-  CHECK(said(d.apply(once(d, "a", kv_write{adding("n")}))) == "again: 1");
-  CHECK(said(d.apply(once(d, "b", kv_write{adding("n")}))) == "again: 2");
-  CHECK(said(d.apply(once(d, "c", kv_write{adding("n")}))) == "sealed");
+  CHECK(response(d.apply(once(d, "a", kv_write{adding("n")}))) == "again: 1");
+  CHECK(response(d.apply(once(d, "b", kv_write{adding("n")}))) == "again: 2");
+  CHECK(response(d.apply(once(d, "c", kv_write{adding("n")}))) == "sealed");
   CHECK(d.m.digest() == d.m.recompute_digest());
 
   // A cluster created from the archive, with another clock.
   driver other;
   other.pass(86'400'000);
   restore(other);
-  CHECK(said(other.apply(once(other, "a", kv_write{adding("n")}))) == "again: 1");
+  CHECK(response(other.apply(once(other, "a", kv_write{adding("n")}))) == "again: 1");
   CHECK(outcome(other, "a")->until.value == other.now.value + outcome_kept_ms);
-  CHECK(said(other.apply(once(other, "b", kv_write{adding("n")}))) == "2");
+  CHECK(response(other.apply(once(other, "b", kv_write{adding("n")}))) == "2");
 }
