@@ -423,7 +423,7 @@ void health_checks::on_tick() {
   compare_if_due();
   look_at_members_if_due();
   look_at_client_agents();
-  tell_mended();
+  notify_mended();
   go_on_leaving();
   carry_out(nullptr);
 }

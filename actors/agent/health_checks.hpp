@@ -129,9 +129,9 @@ private:
   void on_reachable_members(const reachable_members& h);
   void members_have_news();
   void on_restored(const tables_restored& r);
-  void tell_mended();
+  void notify_mended();
   bool is_mending() const { return mended_at_ != restored_at_; }
-  void tell_log_of_members(const std::vector<state::command>& to_be_written);
+  void log_member_changes(const std::vector<state::command>& to_be_written);
   void look_at_members_if_due();
   /// @returns false: it belongs to another read
   bool on_member_rows(const read_result& r);

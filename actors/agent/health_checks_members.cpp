@@ -57,7 +57,7 @@ void health_checks::on_restored(const tables_restored& r) {
 }
 
 /// Called on every tick, and when the members' rows are correct.
-void health_checks::tell_mended() {
+void health_checks::notify_mended() {
   if (!is_mending() || !members_mended_ || !view_.serving || listing_of_nodes_ || !client_agents_.all_shown(now()))
     return;
   mended_at_ = restored_at_;
@@ -112,12 +112,12 @@ void health_checks::write_member_changes(const agent::member_rows& found) {
         m.uuid, m.name, m.address, received != reachable_.list.end() ? std::optional(received->second) : std::nullopt));
   }
   const auto changes = agent::member_changes(members, found, settings_.agent.registry.node.datacenter);
-  tell_log_of_members(changes);
+  log_member_changes(changes);
   if (changes.empty()) {
     look_again_after_ = look_again_first;
     look_at_ = now() + look_again_at_last;
     members_mended_ = true;
-    tell_mended();
+    notify_mended();
     return;
   }
   // A proposal is valid only in this term; the next comparison shows whether it had effect.
@@ -129,7 +129,7 @@ void health_checks::write_member_changes(const agent::member_rows& found) {
 
 /// Logs what has taken effect, not what the catalog rejects: a new server's name is
 /// reserved until the server that it replaces is gone.
-void health_checks::tell_log_of_members(const std::vector<state::command>& to_be_written) {
+void health_checks::log_member_changes(const std::vector<state::command>& to_be_written) {
   std::map<std::string, std::string> left;
   for (const auto& c : to_be_written) {
     const auto* gone = std::get_if<state::catalog_deregister>(&c);

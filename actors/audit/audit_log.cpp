@@ -32,12 +32,12 @@ audit_log_actor::behavior_type audit_log::make_behavior() {
 void audit_log::write(const write_audit& w) {
   const auto now_ns = wall_ns_();
   auto appended = file_.append(*w.lines, now_ns);
-  tell_complaint(now_ns);
+  log_complaint(now_ns);
   if (w.gateway < node_actors_->gateways.size())
     send(node_actors_->gateways[w.gateway], audit_written{appended.lines, appended.bytes, std::move(appended.error)});
 }
 
-void audit_log::tell_complaint(std::int64_t now_ns) {
+void audit_log::log_complaint(std::int64_t now_ns) {
   const auto complaint = file_.take_complaint();
   if (complaint.empty() || std::abs(now_ns - sent_ns_) < sent_again_after_ns)
     return;

@@ -21,7 +21,7 @@ public:
 
 private:
   void write(const write_audit& w);
-  void tell_complaint(std::int64_t now_ns);
+  void log_complaint(std::int64_t now_ns);
 
   node_actors_ptr node_actors_;
   rotated_file file_;

@@ -311,7 +311,7 @@ void audit_trail::written(const audit_written& w, monotonic_time now) {
     broken(w.error, now);
   }
   flush(now);
-  tell_clients();
+  respond_to_clients();
 }
 
 void audit_trail::lost(std::uint64_t lines) {
@@ -332,7 +332,7 @@ void audit_trail::broken(const std::string& why, monotonic_time now) {
              {{"error", why}, {"lost_lines", std::exchange(lost_unlogged_, 0)}});
 }
 
-void audit_trail::tell_clients() {
+void audit_trail::respond_to_clients() {
   ++round_;
   for (const auto& each : std::exchange(clients_, {}))
     if (const auto client = each.lock())
@@ -343,7 +343,7 @@ void audit_trail::tick(monotonic_time now) {
   owners_.tick(now);
   if (sent_ != nullptr && now - sent_at_ >= write_patience) {
     broken("the disk does not respond", now);
-    tell_clients();
+    respond_to_clients();
   }
   flush(now);
 }

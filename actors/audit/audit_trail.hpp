@@ -89,7 +89,7 @@ private:
   void flush(monotonic_time now);
   void broken(const std::string& why, monotonic_time now);
   void lost(std::uint64_t lines);
-  void tell_clients();
+  void respond_to_clients();
 
   std::uint16_t gateway_;
   audit_rules rules_;

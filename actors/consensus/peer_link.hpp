@@ -149,7 +149,7 @@ private:
   void shake_hands(outgoing& o);
   void dialled(outgoing& o);
   void dial_failed(outgoing& o, const std::string& why, bool may_pass = false);
-  void tell_dialled(outgoing& o, std::string error);
+  void notify_dialled(outgoing& o, std::string error);
   void cannot_reach(outgoing& o, const std::string& why);
   void back_off(outgoing& o);
   void on_answer(outgoing& o, std::string_view bytes);

@@ -44,12 +44,12 @@ void peer_link::dial_at_once(const std::string& address) {
   o.named = true; // the caller has it among the addresses to dial
   o.awaited = true;
   if (o.state == dial_state::up)
-    tell_dialled(o, {});
+    notify_dialled(o, {});
   else if (o.state == dial_state::idle)
     dial(o);
 }
 
-void peer_link::tell_dialled(outgoing& o, std::string error) {
+void peer_link::notify_dialled(outgoing& o, std::string error) {
   if (std::exchange(o.awaited, false))
     send(node_actors_->raft_peer, dialled_now{o.address, std::move(error)});
 }
@@ -79,7 +79,7 @@ void peer_link::dial(outgoing& o) {
     return dial_failed(o, "its name is not resolved yet", true);
   if (is_reached_otherwise(o, *address)) {
     o.next_event = clock().now() + redial_max;
-    return tell_dialled(o, {});
+    return notify_dialled(o, {});
   }
   o.fd = socket(address->bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (o.fd < 0)
@@ -158,7 +158,7 @@ void peer_link::dialled(outgoing& o) {
   log::debug("peer_link", "connected", {{"address", o.address}, {"tls", o.channel.has_value()}});
   if (!o.peer.is_zero())
     send(node_actors_->raft_peer, peer_connected{o.peer, o.channel.has_value()});
-  tell_dialled(o, {});
+  notify_dialled(o, {});
 }
 
 /// @param may_pass the next attempt may succeed
@@ -171,7 +171,7 @@ void peer_link::dial_failed(outgoing& o, const std::string& why, bool may_pass) 
   cannot_reach(o, why);
   back_off(o);
   if (!may_pass)
-    tell_dialled(o, why);
+    notify_dialled(o, why);
 }
 
 /// Logs once per outage, while the reason stays the same.

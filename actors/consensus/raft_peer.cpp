@@ -310,8 +310,8 @@ void raft_peer::on_tick() {
   bring_in_newcomers();
   hand_over_if_replica();
   send_reachable_members();
-  tell_log_of_no_leader();
-  tell_log_of_no_majority(ticks);
+  log_no_leader();
+  log_no_majority(ticks);
   say_health();
   gossip();
   exchange_coordinates();
@@ -352,7 +352,7 @@ void raft_peer::on_peer_lost(const peer_lost& p) {
   // Frames of unknown peers are ignored, so a peer that still sends to us must stay known.
   if (!p.reachable) {
     formation_.lost(peer);
-    tell_places_.erase(peer);
+    coordinate_peers_.erase(peer);
   }
   announce_self();
   core_.peer_unreachable(peer);

@@ -116,8 +116,8 @@ private:
   void log_members(const raft::configuration& now);
   void extend_lease();
   void answer_status(const status_request& s);
-  void tell_log_of_no_leader();
-  void tell_log_of_no_majority(int ticks);
+  void log_no_leader();
+  void log_no_majority(int ticks);
   void say_health();
   /// Name of the server in log lines.
   std::string name_of_server(node_id id) const;
@@ -240,7 +240,7 @@ private:
   payload in_common_words(payload command) const;
   payload agent_in_common_words(payload call) const;
   /// Logs, once per reason, that a proposal of this server itself is postponed for that reason.
-  void tell_log_of_upgrade(const std::string& why);
+  void log_upgrade(const std::string& why);
   state::feature_level level_of_member(node_id id) const;
   /// The cluster, and whether all members can read cursors that name their history.
   state::history_scope history();
@@ -313,7 +313,7 @@ private:
   std::size_t keyring_calls_ = 0; ///< not answered by keyring_keeper yet
 
   coordinates::exchange places_;
-  std::set<node_id> tell_places_; ///< peers that have announced that they support coordinates
+  std::set<node_id> coordinate_peers_; ///< peers that have announced that they support coordinates
 
   static constexpr std::size_t learned_max = 64; ///< all of them are dialled
   /// Servers named by peers or operators (host:port), and the ticks since each was named last.

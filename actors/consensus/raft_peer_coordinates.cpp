@@ -13,7 +13,7 @@ void raft_peer::exchange_coordinates() {
   if (!settings_.coordinates)
     return;
   std::set<node_id> peers;
-  for (const auto peer : tell_places_)
+  for (const auto peer : coordinate_peers_)
     if (connected_.contains(peer) && core_.config().contains(peer))
       peers.insert(peer);
   for (auto& [to, message] : places_.tick(peers, local_now(), settings_.wall_clock().value))

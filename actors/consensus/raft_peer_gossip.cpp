@@ -115,7 +115,7 @@ std::optional<std::string> raft_peer::not_understood(std::string_view command, n
   return std::nullopt;
 }
 
-void raft_peer::tell_log_of_upgrade(const std::string& why) {
+void raft_peer::log_upgrade(const std::string& why) {
   if (std::exchange(upgrade_logged_, why) != why)
     log::warn("raft_peer", "write postponed until all servers support it", {{"reason", why}});
 }

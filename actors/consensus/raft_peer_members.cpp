@@ -108,13 +108,13 @@ void raft_peer::on_hello(const wire::hello& h, bool proven) {
                                    h.disk_full,
                                    h.level,
                                    proven,
-                                   h.knows_replicas,
+                                   h.has_replicas,
                                    h.replica});
   replicas_seen_.erase(h.self.id);
   if (h.coordinates && formation_.belongs(h.self.id))
-    tell_places_.insert(h.self.id);
+    coordinate_peers_.insert(h.self.id);
   else
-    tell_places_.erase(h.self.id);
+    coordinate_peers_.erase(h.self.id);
   const auto& members = core_.config();
   if (const auto* rival = formation_.rival_of(h.self, members); rival != nullptr && leading() && !complaint)
     complaint = "server " + h.self.name + " at " + h.self.address + " has the name, address or node ID of member " +
@@ -195,7 +195,7 @@ void raft_peer::announce_self() {
   h.round = own.first.round;
   h.given_up = own.first.given_up;
   h.refused = own.first.refused;
-  h.knows_replicas = own.knows_replicas;
+  h.has_replicas = own.has_replicas;
   h.replica = own.replica;
   h.coordinates = settings_.coordinates;
   if (h == announced_)

@@ -56,7 +56,7 @@ void raft_peer::carry_out_calls() {
                    [this](forward::to_peer& p) {
                      std::visit([&](auto& frame) { queue_frame(p.to, std::move(frame)); }, p.what);
                    },
-                   [this](forward::tell_client& t) {
+                   [this](forward::to_client& t) {
                      answer_here({t.id, t.outcome, {}, {}, std::move(t.text)});
                    },
                    [this](forward::pass_answer& p) { pass_answer(p.requested, std::move(p.answer)); },
@@ -124,7 +124,7 @@ void raft_peer::propose_here(std::vector<forward::queued_call> batch) {
   std::erase_if(batch, [this](const forward::queued_call& c) {
     auto why = not_understood(*c.bytes);
     if (why && c.from.id.is_zero())
-      tell_log_of_upgrade(*why);
+      log_upgrade(*why);
     if (why)
       tell(c.from, wire::call_outcome::refused, std::move(*why));
     return why.has_value();

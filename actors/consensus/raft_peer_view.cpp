@@ -153,7 +153,7 @@ std::string raft_peer::name_of_server(node_id id) const {
 }
 
 /// Called on every tick.
-void raft_peer::tell_log_of_no_leader() {
+void raft_peer::log_no_leader() {
   const auto t = local_now();
   if (!core_.soft().leader.is_zero()) {
     next_leaderless_line_ = raft::local_time{0};
@@ -172,7 +172,7 @@ void raft_peer::tell_log_of_no_leader() {
 
 /// Called on every tick. Followers still answer heartbeats, so this server stays
 /// the leader, but no majority stores its entries.
-void raft_peer::tell_log_of_no_majority(int ticks) {
+void raft_peer::log_no_majority(int ticks) {
   if (!leading())
     return commit_watch_.forget();
   const auto found = commit_watch_.look(core_.commit_index(), core_.last_index(), ticks * settings_.limits.tick);

@@ -185,11 +185,11 @@ bool client_connections::make_room() {
     metrics_.connection_shed();
     oldest[i].connection->close();
   }
-  tell_room_made(network, most, closed);
+  log_space_freed(network, most, closed);
   return true;
 }
 
-void client_connections::tell_room_made(const std::string& network, std::size_t connections, std::size_t closed) {
+void client_connections::log_space_freed(const std::string& network, std::size_t connections, std::size_t closed) {
   given_up_unlogged_ += closed;
   const auto now = host_.now();
   if (space_reported_at_ && now - *space_reported_at_ < logged_again_after)

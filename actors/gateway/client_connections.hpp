@@ -82,7 +82,7 @@ private:
   void count();
   /// Closes the oldest idle connections of the network with the most. @returns false: none is idle
   bool make_room();
-  void tell_room_made(const std::string& network, std::size_t connections, std::size_t closed);
+  void log_space_freed(const std::string& network, std::size_t connections, std::size_t closed);
   std::shared_ptr<handshake_limiter> limiter(boost::asio::io_context& loop);
 
   connection_host& host_;

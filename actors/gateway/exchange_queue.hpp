@@ -35,7 +35,7 @@ public:
   /// This connection's share of bodies that are shared, or being rendered, and not written.
   std::size_t shared_bytes() const;
   /// A client that waits for `100 Continue` may send its body now.
-  bool wants_body() const { return list_.empty() || (uploading_ && list_.size() == 1); }
+  bool needs_body() const { return list_.empty() || (uploading_ && list_.size() == 1); }
   /// Whether another request, or more of the upload, may be taken.
   /// @param unsent bytes that the client has not taken
   bool may_begin(std::size_t unsent) const;

@@ -281,7 +281,7 @@ void http_connection::write_in_order() {
     queue_.write(to_send());
   }
   // NOLINTNEXTLINE(clang-analyzer-cplusplus.Move): a reader that was given back is null, which is asked first
-  if (queue_.wants_body() && reader_ != nullptr && reader_->take_expectation())
+  if (queue_.needs_body() && reader_ != nullptr && reader_->take_expectation())
     host_->output += continue_line;
 }
 

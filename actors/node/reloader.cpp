@@ -104,12 +104,12 @@ status reloader::try_reload() {
   config_ = std::move(next);
   for (const auto& line : read->warnings)
     log::warn("agent", line);
-  tell_what_waits_for_a_start(read->settings);
+  notify_waiting_for_start(read->settings);
   log::info("node", "configuration reloaded");
   return done{};
 }
 
-void reloader::tell_what_waits_for_a_start(const boost::json::object& settings) const {
+void reloader::notify_waiting_for_start(const boost::json::object& settings) const {
   for (const auto& key : keys_for_the_next_start(started_settings_, settings))
     log::warn("node", "changed setting takes effect at the next start", {{"key", key}});
 }

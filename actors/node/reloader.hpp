@@ -54,7 +54,7 @@ public:
 
 private:
   status try_reload();
-  void tell_what_waits_for_a_start(const boost::json::object& settings) const;
+  void notify_waiting_for_start(const boost::json::object& settings) const;
 
   std::mutex busy_;
   node_config config_;                         ///< in force

@@ -111,7 +111,7 @@ public:
     if (!alive.expired())
       listener.on_end();
   }
-  void tell_failure(std::string text, bool nothing_sent) { listener_.on_failure(std::move(text), nothing_sent); }
+  void report_failure(std::string text, bool nothing_sent) { listener_.on_failure(std::move(text), nothing_sent); }
   std::weak_ptr<const char> alive() const { return alive_; }
 
   relayed_request request;
@@ -145,15 +145,15 @@ std::unique_ptr<relayed_call> cached_answers::begin(relayed_request r, answer_li
   auto& e = (*at)->second;
   e.used = settings_.now();
   auto w = std::make_unique<waiting>(*this, std::move(r), listener);
-  if (const auto& wish = *w->request.cached; serves(e, wish)) {
+  if (const auto& options = *w->request.cached; serves(e, options)) {
     // The listener must not be called before this returns.
     servers_.later([w = w.get(), alive = w->alive(), kept = e.kept, headers = marked(e, *e.kept, true)]() mutable {
       if (!alive.expired())
         w->tell(200, std::move(headers), std::move(kept));
     });
     return w;
-  } else if (wish.min_index > 0 && e.refreshed) {
-    w->deadline = e.used + std::chrono::duration_cast<clock::duration>(wish.wait);
+  } else if (options.min_index > 0 && e.refreshed) {
+    w->deadline = e.used + std::chrono::duration_cast<clock::duration>(options.wait);
   }
   w->at = *at;
   e.waits.push_back(w.get());
@@ -327,7 +327,7 @@ void cached_answers::refused(question& q, bool has_failed) {
     if (t.kept != nullptr)
       t.to->tell(200, std::move(t.headers), t.kept);
     else if (keep->status == 0)
-      t.to->tell_failure(keep->failed, keep->nothing_sent);
+      t.to->report_failure(keep->failed, keep->nothing_sent);
     else
       t.to->tell(keep->status, std::move(t.headers), what);
   }

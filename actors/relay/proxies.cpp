@@ -193,7 +193,7 @@ void remote_tables::read_permissions(const read_query& q) {
   const auto known = known_.find(secret);
   if (known != known_.end() && now_of(*this, *node_actors_) - known->second.since < rules_ttl &&
       q.request.mode == http::consistency::stale)
-    return tell_permissions(q, known->second);
+    return send_permissions(q, known->second);
   auto& waiting = waiting_for_rules_[secret];
   waiting.push_back(q);
   if (waiting.size() == 1)
@@ -214,7 +214,7 @@ void remote_tables::rules_received(const std::string& secret, int status, const 
   const auto known = known_.find(secret);
   for (const auto& q : waiting.mapped()) {
     if (known != known_.end()) // if no server responds: the previous rules
-      tell_permissions(q, known->second);
+      send_permissions(q, known->second);
     else if (status == 403)
       answer(q, state::query_result{log_index{1}, state::refusal{body}});
     else
@@ -222,7 +222,7 @@ void remote_tables::rules_received(const std::string& secret, int status, const 
   }
 }
 
-void remote_tables::tell_permissions(const read_query& q, known_rules& known) {
+void remote_tables::send_permissions(const read_query& q, known_rules& known) {
   const bool by_default = q.request.query.by->allowed_by_default;
   if (known.compiled == nullptr || known.allowed_by_default != by_default) {
     std::vector<const acl::rules*> all;

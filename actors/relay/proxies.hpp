@@ -46,7 +46,7 @@ private:
   void written(request_id id, int status, std::string body);
   void read_permissions(const read_query& q);
   void rules_received(const std::string& secret, int status, const std::string& body);
-  void tell_permissions(const read_query& q, known_rules& known);
+  void send_permissions(const read_query& q, known_rules& known);
   void answer(const read_query& q, std::variant<state::query_result, failure> what);
   void found(const read_query& q, int status, const std::string& body);
   void ask(std::string method, std::string target, std::string body, std::string secret,

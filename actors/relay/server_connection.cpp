@@ -194,7 +194,7 @@ void server_connection::abandon() {
   close();
 }
 
-void server_connection::tell_head() {
+void server_connection::deliver_head() {
   head_sent_ = true;
   header_list headers;
   for (const auto& field : parser_->get())
@@ -216,7 +216,7 @@ void server_connection::parse(std::string_view plaintext) {
     if (e && e != beast_http::error::need_more)
       return fail("malformed HTTP response: " + e.message());
     if (parser_->is_header_done() && !head_sent_)
-      tell_head();
+      deliver_head();
     if (closed_ || listener_ == nullptr)
       return;
     if (const auto body = std::exchange(parser_->get().body(), {}); !body.empty())

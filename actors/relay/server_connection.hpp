@@ -65,7 +65,7 @@ private:
   void read_more();
   void received(std::string_view wire);
   void parse(std::string_view plaintext);
-  void tell_head();
+  void deliver_head();
   void answer_complete(bool more_came);
   void fail(const std::string& why);
 

@@ -69,7 +69,7 @@ void server_relay::start() {
 
 void server_relay::stop(bool leaves, std::function<void()> then) {
   stopping_ = true;
-  tell_joined("this agent is stopping");
+  respond_to_joins("this agent is stopping");
   beat_.reset();
   listing_.reset();
   auto once = std::make_shared<std::function<void()>>(std::move(then));

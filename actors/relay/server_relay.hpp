@@ -95,7 +95,7 @@ private:
   void beaten(int status, const std::string& what);
   void complain(monotonic_time now);
   void wait_until_received(std::function<void(std::string)> then);
-  void tell_joined(const std::string& why);
+  void respond_to_joins(const std::string& why);
   void give_up_joins(monotonic_time now);
   bool knows(const std::string& address) const;
   void say_servers();

@@ -56,7 +56,7 @@ void server_relay::beaten(int status, const std::string& what) {
   complain(loop_.now());
   say(alive);
   if (alive || refused_)
-    tell_joined(beat_failure_);
+    respond_to_joins(beat_failure_);
 }
 
 void server_relay::complain(monotonic_time now) {

@@ -61,7 +61,7 @@ void server_relay::wait_until_received(std::function<void(std::string)> then) {
   later([this] { serve_waiting(); });
 }
 
-void server_relay::tell_joined(const std::string& why) {
+void server_relay::respond_to_joins(const std::string& why) {
   for (const auto& j : std::exchange(joined_, {}))
     j.then(why);
 }

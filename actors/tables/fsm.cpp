@@ -67,7 +67,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
       },
       [this](const cluster_view& v) {
         view_ = v;
-        know_history(v.history);
+        has_history(v.history);
         if (!v.serving) {
           answer_restores(true); // the next leader corrects the catalog
           lease_until_ = {};
@@ -77,7 +77,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
         say_standing();
         send(node_actors_->session_reaper, v);
         send(node_actors_->lock_delay_tracker, v);
-        tell_alarm();
+        notify_alarm();
         initialize_access();
       },
       [this](queries_touched& t) {
@@ -103,7 +103,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
       [this](const machine_replaced& r) { replace(r); },
       [this](tick_atom) {
         maintain();
-        tell_autopilot();
+        log_autopilot();
         initialize_access();
         give_up_waiting();
         look_at_ahead();
@@ -134,7 +134,7 @@ void fsm::apply(const committed_entries& c) {
     if (e.index <= applied_.index) { // an installed snapshot already includes it (docs/internals/pitfalls.md R14)
       PROBE("fsm: entry below an installed snapshot skipped");
       if (!c.origins.empty() && !c.origins[i].id.is_zero()) // done, but its result is lost
-        tell_unknown(c.origins[i], own, forwarded);
+        respond_unknown(c.origins[i], own, forwarded);
       continue;
     }
     INVARIANT(e.index == applied_.index.next());
@@ -172,7 +172,7 @@ void fsm::apply(const committed_entries& c) {
   if (!changed.empty())
     publish(std::move(changed));
   if (const auto next = machine_->next_alarm(); next && *next <= machine_->now())
-    tell_alarm(); // one entry does not end everything that is due
+    notify_alarm(); // one entry does not end everything that is due
   for (const auto& key : acquired)
     ask_again(underway_.applied(key));
   go_on_later();
@@ -205,13 +205,13 @@ bool fsm::waits_for_first_node() {
   return now() < *first_node_due_;
 }
 
-void fsm::tell_alarm() {
+void fsm::notify_alarm() {
   if (machine_->has_claims())
     send(node_actors_->lock_delay_tracker,
          publish_effects{{state::claims_alarm_moved{machine_->next_alarm().value_or(cluster_time{})}}});
 }
 
-void fsm::tell_unknown(const origin& who, std::vector<write_result>& own, forwarded_results& forwarded) const {
+void fsm::respond_unknown(const origin& who, std::vector<write_result>& own, forwarded_results& forwarded) const {
   if (who.node == view_.self)
     own.push_back({who.id, wire::call_outcome::unknown, {}, {}, forward::leadership_lost});
   else
@@ -375,7 +375,7 @@ void fsm::publish(state::effects changed) {
   if (of_everything)
     send(node_actors_->lock_delay_tracker, publish_effects{{state::everything_changed{}}});
   if (of_alarm)
-    tell_alarm();
+    notify_alarm();
   send(node_actors_->watch_registry, publish_effects{std::move(changed), applied_.index});
 }
 
@@ -749,7 +749,7 @@ void fsm::say_applied() {
   metrics_.applied(applied_.index.value);
 }
 
-void fsm::know_history(const state::history_scope& known) {
+void fsm::has_history(const state::history_scope& known) {
   if (known == history_)
     return;
   history_ = known;
@@ -850,7 +850,7 @@ void fsm::maintain() {
 }
 
 /// Called on every tick, because a change is not urgent.
-void fsm::tell_autopilot() {
+void fsm::log_autopilot() {
   const state::query settings = state::autopilot_get{};
   const auto unset = state::autopilot_settings().modify_index;
   const auto index = machine_->index_of(settings);

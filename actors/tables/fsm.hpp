@@ -90,7 +90,7 @@ private:
   void apply(const committed_entries& c);
   /// Reports the outcome of an entry as unknown: an installed snapshot includes it, so its result
   /// is lost.
-  void tell_unknown(const origin& who, std::vector<write_result>& own, forwarded_results& forwarded) const;
+  void respond_unknown(const origin& who, std::vector<write_result>& own, forwarded_results& forwarded) const;
   /// `acquired`: keys whose acquires were applied, for acquires that wait for that.
   state::reply apply_command(const raft::entry& e, const std::optional<state::command>& command,
                              state::effects& changed, std::vector<std::string>& acquired);
@@ -116,7 +116,7 @@ private:
   bool waits_for_first_node();
   /// Leads, and no other server can have been elected: it has applied all that is committed.
   bool serves_under_lease();
-  void tell_alarm();
+  void notify_alarm();
   void read(const read_query& q);
   void cancel(request_id id);
   void end_wait_of(request_id id);
@@ -142,7 +142,7 @@ private:
   /// Called on every tick.
   void reauthorize_when_a_token_ends();
   void initialize_access();
-  bool knows_master_token();
+  bool has_master_token();
   void serve(const read_query& q);
   // fsm_changes.cpp
   void serve_changes(read_query q);
@@ -174,7 +174,7 @@ private:
   void refuse(const read_query& q, const std::string& text);
   void publish(state::effects changed);
   void say_applied();
-  void know_history(const state::history_scope& known);
+  void has_history(const state::history_scope& known);
   /// Publishes role and lease of this server to gateways on other threads.
   void say_standing();
   void replace(const machine_replaced& r);
@@ -188,7 +188,7 @@ private:
   bool begin_long_read(const read_query& q);
   void read_on();
   void maintain();
-  void tell_autopilot();
+  void log_autopilot();
   void start_checkpoint();
   void checkpoint_failed(const checkpoint_written& c);
   void reap_tombstones();

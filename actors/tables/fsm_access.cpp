@@ -95,7 +95,7 @@ void fsm::reauthorize_when_a_token_ends() {
   reauthorize_parked();
 }
 
-bool fsm::knows_master_token() {
+bool fsm::has_master_token() {
   if (settings_.master_token.empty())
     return true;
   state::query q = state::permissions_read{};
@@ -107,7 +107,7 @@ bool fsm::knows_master_token() {
 void fsm::initialize_access() {
   if (!settings_.acl_enabled || !view_.serving || access_ready_in_ == view_.soft.term)
     return;
-  if (machine_->has_access_rows() && knows_master_token()) {
+  if (machine_->has_access_rows() && has_master_token()) {
     access_ready_in_ = view_.soft.term;
     return;
   }

@@ -46,9 +46,9 @@ shared_tables::writing::~writing() {
     tables_->written_.store(false, std::memory_order_release);
 }
 
-void shared_tables::stands(bool serving, bool knows_leader, monotonic_time lease_until) {
+void shared_tables::stands(bool serving, bool has_leader, monotonic_time lease_until) {
   serving_.store(serving, std::memory_order_relaxed);
-  knows_leader_.store(knows_leader, std::memory_order_relaxed);
+  has_leader_.store(has_leader, std::memory_order_relaxed);
   // A thread that sees the lease sees everything applied before it was granted.
   lease_until_.store(lease_until.time_since_epoch().count(), std::memory_order_release);
 }
@@ -79,7 +79,7 @@ std::optional<read_result> shared_tables::read(std::size_t reader, const http::r
   read_result r{{}, machine_->evaluate(requested.query), 0, true};
   if (requested.mode == http::consistency::stale && !serving) {
     r.last_contact_ms = milliseconds_since(received, now);
-    r.known_leader = knows_leader_.load(std::memory_order_relaxed);
+    r.known_leader = has_leader_.load(std::memory_order_relaxed);
   }
   return r;
 }

@@ -54,7 +54,7 @@ public:
   void show(std::shared_ptr<const state::machine> m) { machine_ = std::move(m); }
   /// Sets the role of this server and its contact to the leader.
   /// @param lease_until zero: no lease
-  void stands(bool serving, bool knows_leader, monotonic_time lease_until);
+  void stands(bool serving, bool has_leader, monotonic_time lease_until);
 
   /// The lease that readers use; zero: none.
   monotonic_time lease_until() const {
@@ -75,7 +75,7 @@ private:
   std::atomic<bool> written_{false};
   std::vector<reader_mark> readers_;
   std::shared_ptr<const state::machine> machine_; ///< null: nothing is published yet
-  std::atomic<bool> serving_{false}, knows_leader_{false};
+  std::atomic<bool> serving_{false}, has_leader_{false};
   std::atomic<monotonic_time::rep> lease_until_{0};
 };
 

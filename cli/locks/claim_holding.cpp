@@ -43,11 +43,11 @@ bool is_among_holders(const std::string& body, const std::string& id) {
 
 class claim_holding final : public session_holding {
 public:
-  claim_holding(asio::io_context& loop, const api_target& target, const api_query& scope, hold_wish wish,
+  claim_holding(asio::io_context& loop, const api_target& target, const api_query& scope, hold_options chosen,
                 const acquire_deadline& deadline)
-      : session_holding(loop, target, scope, deadline), wish_(std::move(wish)) {}
+      : session_holding(loop, target, scope, deadline), options_(std::move(chosen)) {}
 
-  std::string key() const override { return wish_.name; }
+  std::string key() const override { return options_.name; }
   std::string fence() const override { return !held_ || held_->fence() == 0 ? "" : std::to_string(held_->fence()); }
 
   asio::awaitable<result<bool>> acquire() override {
@@ -90,22 +90,22 @@ public:
 
 private:
   v0::task<v0::result<v0::hold>> take(v0::patience limit) {
-    v0::election office(*session_, wish_.name);
-    v0::shared_mutex lock(*session_, wish_.name);
-    v0::semaphore permits(*session_, wish_.name, wish_.limit);
+    v0::election office(*session_, options_.name);
+    v0::shared_mutex lock(*session_, options_.name);
+    v0::semaphore permits(*session_, options_.name, options_.limit);
     v0::task<v0::result<v0::hold>> taking;
-    switch (wish_.of) {
-    case hold_wish::kind::office:
-      taking = office.campaign(wish_.value, limit);
+    switch (options_.of) {
+    case hold_options::kind::office:
+      taking = office.campaign(options_.value, limit);
       break;
-    case hold_wish::kind::reader:
+    case hold_options::kind::reader:
       taking = lock.acquire_shared(limit);
       break;
-    case hold_wish::kind::writer:
+    case hold_options::kind::writer:
       taking = lock.acquire(limit);
       break;
-    case hold_wish::kind::permits:
-      taking = permits.acquire(wish_.permits, limit);
+    case hold_options::kind::permits:
+      taking = permits.acquire(options_.permits, limit);
       break;
     }
     v0::result<v0::hold> got = co_await taking;
@@ -122,7 +122,7 @@ private:
     }
     std::uint64_t index = 0;
     for (;;) {
-      v0::request q("GET", v0::request::path_of("/v1/claim/", wish_.name));
+      v0::request q("GET", v0::request::path_of("/v1/claim/", options_.name));
       q.query("index", std::to_string(index)).query("wait", "60s");
       auto deadline = sockets_.now() + look_within;
       v0::answer a = co_await v0::ask(sockets_, q, deadline, &ended, &stopping_);
@@ -141,15 +141,15 @@ private:
     }
   }
 
-  hold_wish wish_;
+  hold_options options_;
   std::optional<v0::hold> held_;
 };
 
 } // namespace
 
 std::unique_ptr<holding> make_claim_holding(asio::io_context& loop, const api_target& target, const api_query& scope,
-                                            hold_wish wish, const acquire_deadline& deadline) {
-  return std::make_unique<claim_holding>(loop, target, scope, std::move(wish), deadline);
+                                            hold_options chosen, const acquire_deadline& deadline) {
+  return std::make_unique<claim_holding>(loop, target, scope, std::move(chosen), deadline);
 }
 
 } // namespace belay::cli

@@ -9,7 +9,7 @@
 
 namespace belay::cli {
 
-struct hold_wish {
+struct hold_options {
   enum class kind : std::uint8_t {
     permits,
     office,
@@ -23,6 +23,7 @@ struct hold_wish {
 };
 
 std::unique_ptr<holding> make_claim_holding(boost::asio::io_context& loop, const api_target& target,
-                                            const api_query& scope, hold_wish wish, const acquire_deadline& deadline);
+                                            const api_query& scope, hold_options chosen,
+                                            const acquire_deadline& deadline);
 
 } // namespace belay::cli

@@ -164,11 +164,11 @@ void job_control::stop_job(int signal) {
   resume(next);
 }
 
-/// Gives the terminal to `wants_terminal` if the job has it, and continues all groups. The handler
+/// Gives the terminal to `needs_terminal` if the job has it, and continues all groups. The handler
 /// of SIGTSTP calls it, too.
-void job_control::resume(pid_t wants_terminal) {
-  if (wants_terminal != 0 && tty_ >= 0 && ::tcgetpgrp(tty_) == ::getpgrp())
-    give(wants_terminal);
+void job_control::resume(pid_t needs_terminal) {
+  if (needs_terminal != 0 && tty_ >= 0 && ::tcgetpgrp(tty_) == ::getpgrp())
+    give(needs_terminal);
   signal_all(SIGCONT);
 }
 

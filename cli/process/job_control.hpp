@@ -48,7 +48,7 @@ private:
   void give(pid_t group);
   void take_back();
   void stop_job(int signal);
-  void resume(pid_t wants_terminal);
+  void resume(pid_t needs_terminal);
   void signal_all(int number, pid_t but = 0);
 
   int tty_ = -1;

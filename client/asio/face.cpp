@@ -23,7 +23,7 @@ task<void> carry_out(face& f, job make, bool with_session, patience limit, error
   co_await made;
 }
 
-task<void> carry_out_and_tell(face& f, call& c, job make, bool with_session, patience limit) {
+task<void> carry_out_and_report(face& f, call& c, job make, bool with_session, patience limit) {
   std::exception_ptr thrown;
   try {
     task<void> all = carry_out(f, make, with_session, limit, c.why);
@@ -78,7 +78,7 @@ void face::live_in(world& w) {
 void face::begin(const call_ptr& c, job make, bool with_session, instant deadline) {
   patience limit(deadline, &c->stop);
   calls.insert(c);
-  c->running = carry_out_and_tell(*this, *c, std::move(make), with_session, limit);
+  c->running = carry_out_and_report(*this, *c, std::move(make), with_session, limit);
   c->running.start();
 }
 

@@ -128,7 +128,7 @@ void coordinator_state::on_exit() {
   // If it was not closed, it was killed: the session ends by its TTL.
   for (auto& [number, c] : std::exchange(calls_, {})) {
     auto over = std::move(c->running);
-    if (c->wants_reply)
+    if (c->needs_reply)
       c->reply.deliver(error_to_send(closed()));
   }
   over_.clear();
@@ -175,7 +175,7 @@ void coordinator_state::ended(const party& who) {
     h = holds_.erase(h);
     auto number = next_call_++;
     auto& c = calls_[number] = std::make_unique<call>();
-    c->wants_reply = false;
+    c->needs_reply = false;
     start(number, give_back(number, std::move(it)));
   }
 }
@@ -219,8 +219,8 @@ void coordinator_state::look_for_losses() {
     lose(holds_.begin(), because);
 }
 
-void coordinator_state::tell_lost(const party& holder, std::uint64_t id, const std::string& name,
-                                  const std::string& because) {
+void coordinator_state::notify_lost(const party& holder, std::uint64_t id, const std::string& name,
+                                    const std::string& because) {
   if (auto there = ::caf::actor_cast<::caf::strong_actor_ptr>(holder))
     there->enqueue(ctrl(), ::caf::make_message_id(::caf::message_priority::high),
                    ::caf::make_message(lost{id, name, because}), context());
@@ -230,7 +230,7 @@ void coordinator_state::lose(std::map<std::uint64_t, holding>::iterator h, const
   auto id = h->first;
   auto gone = std::move(h->second);
   holds_.erase(h);
-  tell_lost(gone.holder, id, gone.name, because);
+  notify_lost(gone.holder, id, gone.name, because);
   leave(gone.holder);
 }
 

@@ -62,7 +62,7 @@ private:
   /// A request in progress.
   struct call {
     ::caf::response_promise reply;
-    bool wants_reply = true;
+    bool needs_reply = true;
     party from;
     bool withdrawn_with_actor = false; ///< false: it is answered soon, and continues if its actor ends
     task<void> running;
@@ -101,7 +101,7 @@ private:
   }
   void begin_follow(follow m);
   void end_follow(const unfollow& m);
-  void tell_change(std::uint64_t number, key_value now);
+  void notify_change(std::uint64_t number, key_value now);
   session_now session_as_it_is();
 
   // Their coroutines.
@@ -138,7 +138,7 @@ private:
   void begin_to_close(::caf::error because);
   task<void> close_session(patience limit);
   void look_for_losses();
-  void tell_lost(const party& holder, std::uint64_t id, const std::string& name, const std::string& because);
+  void notify_lost(const party& holder, std::uint64_t id, const std::string& name, const std::string& because);
   void lose(std::map<std::uint64_t, holding>::iterator h, const std::string& because);
   /// Called after each handler: finishes stopped operations, destroys ended coroutines and this.
   void settle();
@@ -165,7 +165,7 @@ private:
 template <class T>
 void coordinator_state::finish(std::uint64_t number, T what) {
   auto& c = *calls_.at(number);
-  if (c.wants_reply)
+  if (c.needs_reply)
     c.reply.deliver(std::move(what));
   forget_call(number);
 }

@@ -45,7 +45,7 @@ error not_yours() {
 
 std::uint64_t coordinator_state::enter(replies to, bound how) {
   auto sender = current_sender();
-  bool wants_reply = to == replies::always || current_message_id().is_request();
+  bool needs_reply = to == replies::always || current_message_id().is_request();
   bool waits = how == bound::long_wait;
   error why;
   if (closing_)
@@ -57,14 +57,14 @@ std::uint64_t coordinator_state::enter(replies to, bound how) {
   else if (waits && !sender)
     why = error(outcome::refused, reason::invalid, "the request has no sender");
   if (why.why() != reason::none) {
-    if (wants_reply)
+    if (needs_reply)
       make_response_promise().deliver(error_to_send(why));
     return 0;
   }
   auto number = next_call_++;
   auto& c = calls_[number] = std::make_unique<call>();
   c->reply = make_response_promise();
-  c->wants_reply = wants_reply;
+  c->needs_reply = needs_reply;
   if (sender)
     c->from = sender->address();
   c->withdrawn_with_actor = waits;
@@ -212,7 +212,7 @@ task<void> coordinator_state::serve_hand_over(std::uint64_t number, std::uint64_
   if (kept)
     keep(id, std::move(h), holder, name);
   else if (passed.refused())
-    tell_lost(holder, id, name, (*session_)->lost_because());
+    notify_lost(holder, id, name, (*session_)->lost_because());
   finish(number, passed);
 }
 
@@ -285,7 +285,7 @@ task<void> coordinator_state::serve_follow(std::uint64_t number, std::string key
   auto& c = *calls_.at(number);
   key_value shown = as_message(key, *first);
   c.reply.deliver(shown);
-  c.wants_reply = false;
+  c.needs_reply = false;
   std::uint64_t seen = first->index;
   backoff pauses(milliseconds(100));
   for (;;) {
@@ -303,7 +303,7 @@ task<void> coordinator_state::serve_follow(std::uint64_t number, std::string key
     if (same(next, shown))
       continue;
     shown = next;
-    tell_change(number, next);
+    notify_change(number, next);
     while (!f.handled) {
       auto long_after = world_->now() + std::chrono::hours(24);
       co_await sleep_until(*world_, long_after, &f.when_handled);
@@ -311,7 +311,7 @@ task<void> coordinator_state::serve_follow(std::uint64_t number, std::string key
   }
 }
 
-void coordinator_state::tell_change(std::uint64_t number, key_value now) {
+void coordinator_state::notify_change(std::uint64_t number, key_value now) {
   auto follower = ::caf::actor_cast<::caf::strong_actor_ptr>(calls_.at(number)->from);
   if (!follower)
     return; // it has ended, and the message about that is on its way

@@ -307,7 +307,7 @@ void pending_calls::tell(const origin& to, call_outcome outcome, std::string tex
   if (to.id.is_zero())
     return;
   if (to.node == self_)
-    actions_.push_back(tell_client{to.id, outcome_sent, std::move(text)});
+    actions_.push_back(to_client{to.id, outcome_sent, std::move(text)});
   else
     actions_.push_back(to_peer{to.node, reply{to.id, outcome_sent, {}, std::move(text)}});
 }

@@ -18,7 +18,7 @@
 namespace belay::forward {
 
 /// Notify a client of this node that its call was rejected, or that its outcome is unknown.
-struct tell_client {
+struct to_client {
   request_id id;
   call_outcome outcome = call_outcome::unknown;
   std::string text;
@@ -45,7 +45,7 @@ struct propose_here {
 };
 
 using call_action =
-    std::variant<to_peer, tell_client, pass_answer, renew_here, confirm_leadership, decide_here, propose_here>;
+    std::variant<to_peer, to_client, pass_answer, renew_here, confirm_leadership, decide_here, propose_here>;
 
 class pending_calls {
 public:

@@ -38,7 +38,7 @@ bool close_to(const core& leader, node_id learner) {
   });
 }
 
-bool wants_place_of(const member& joining_member, const member& other) {
+bool would_replace(const member& joining_member, const member& other) {
   return other.id != joining_member.id && same_place(other, joining_member);
 }
 
@@ -49,7 +49,7 @@ bool learns(const configuration& now, node_id id) {
 /// Adds it as a learner. Replaces a lost learner at once, a voter only when it gets its vote.
 configuration with_learner(configuration now, const member& joining_member) {
   for (const auto& m : configuration(now).members)
-    if (learns(now, m.id) && wants_place_of(joining_member, m))
+    if (learns(now, m.id) && would_replace(joining_member, m))
       now = without(std::move(now), m.id);
   now.members.insert(std::upper_bound(now.members.begin(), now.members.end(), joining_member, lower_id),
                      joining_member);
@@ -60,7 +60,7 @@ configuration with_learner(configuration now, const member& joining_member) {
 /// Makes it a voter, in place of the members that it replaces.
 configuration with_voter(configuration now, const member& learner, node_id self) {
   for (const auto& m : configuration(now).members)
-    if (m.id != self && wants_place_of(learner, m))
+    if (m.id != self && would_replace(learner, m))
       now = without(std::move(now), m.id);
   std::erase(now.learners, learner.id);
   add_sorted(now.voters, learner.id);
@@ -92,7 +92,7 @@ std::optional<configuration> with_news_of(const configuration& now, const member
 
 const member* formation::rival_of(const member& joining_member, const configuration& now) const {
   for (const auto& m : now.members)
-    if (wants_place_of(joining_member, m) && (m.id == self_.id || peers_.contains(m.id)))
+    if (would_replace(joining_member, m) && (m.id == self_.id || peers_.contains(m.id)))
       return &m;
   return nullptr;
 }
@@ -132,7 +132,7 @@ bool formation::admits(const handshake& joining_member, const configuration& now
   // It replaces a lost member: rival_of() ensures that no connected one has that name and address.
   bool replaces = false;
   for (const auto& m : now.members)
-    if (wants_place_of(joining_member.self, m)) {
+    if (would_replace(joining_member.self, m)) {
       if (m.name != joining_member.self.name || m.address != joining_member.self.address)
         return false;                            // it would replace another member, too
       replaces = replaces || now.is_voter(m.id); // replacing a replica could add a voter
@@ -145,7 +145,7 @@ bool formation::all_lost_before(const member& joining_member, const core& leader
   const auto all = leader.progress();
   return std::none_of(all.begin(), all.end(), [&](const progress_view& p) {
     const auto* m = leader.config().find(p.id);
-    return m != nullptr && wants_place_of(joining_member, *m) && p.silent_ticks < settings_.lost_ticks;
+    return m != nullptr && would_replace(joining_member, *m) && p.silent_ticks < settings_.lost_ticks;
   });
 }
 
@@ -185,8 +185,8 @@ std::optional<configuration> formation::next_configuration(const core& leader, c
       if (trusts(p) || is_wanted(p.self) || all_lost_before(p.self, leader))
         return with_learner(now, p.self);
     } else if (learns(now, id)) {
-      const bool wants_vote = !p.replica || MUTANT(replica_promoted);
-      if (wants_vote && close_to(leader, id) && (autopilot == nullptr || autopilot->may_vote(id)))
+      const bool needs_vote = !p.replica || MUTANT(replica_promoted);
+      if (needs_vote && close_to(leader, id) && (autopilot == nullptr || autopilot->may_vote(id)))
         return with_voter(now, p.self, self_.id);
     }
   }
@@ -241,7 +241,7 @@ std::vector<node_id> formation::heirs(const configuration& now) const {
 
 bool formation::may_learn_from(node_id leader, const configuration& now) const {
   const auto* sent = find(leader);
-  return !settings_.replica || now.is_voter(self_.id) || (sent != nullptr && sent->knows_replicas);
+  return !settings_.replica || now.is_voter(self_.id) || (sent != nullptr && sent->has_replicas);
 }
 
 bool formation::is_replica(node_id id) const {

@@ -186,7 +186,7 @@ void core::impl::take_persist() {
 
 void core::impl::take_committed() {
   // While a checkpoint is installed, the state machine must not pass it (docs/internals/pitfalls.md R14).
-  if (installing() || delivered >= commit || !knows_a_term())
+  if (installing() || delivered >= commit || !has_a_term())
     return;
   out.committed = log.copy(delivered.next(), commit);
   delivered = commit;

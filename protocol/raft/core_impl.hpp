@@ -39,7 +39,7 @@ struct core::impl {
   /// Whether the log on disk has a term. Before, nothing is passed to the state machine or
   /// stored as a snapshot: after a power failure, a server with a checkpoint (written beside
   /// the log) but no term cannot know whether it lost its log (docs/internals/pitfalls.md R36).
-  bool knows_a_term() const { return !durable_hard.term.is_zero() || MUTANT(state_before_term); }
+  bool has_a_term() const { return !durable_hard.term.is_zero() || MUTANT(state_before_term); }
   /// Ticks since the oldest unconfirmed batch was handed out.
   int persist_age_ticks() const;
   void take_persist();

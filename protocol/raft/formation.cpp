@@ -251,7 +251,7 @@ handshake formation::own() const {
   i.datacenter = datacenter_;
   i.cluster_id = cluster_id_;
   i.expect = settings_.replica ? 0 : settings_.expect;
-  i.knows_replicas = true;
+  i.has_replicas = true;
   i.replica = settings_.replica;
   i.has_log = has_log_;
   i.first = promise_;

@@ -56,13 +56,13 @@ struct handshake {
   std::uint32_t expect = 0;     ///< bootstrap_expect
   bool promises = true;         ///< false: an earlier version, with which no first configuration is created
   promise first;
-  bool has_log = false;        ///< it has entries, or a term
-  bool hears_cluster = false;  ///< it can reach a server that belongs to a cluster or has a log
-  bool disk_full = false;      ///< it cannot acknowledge anything; not used here
-  std::uint16_t level = 0;     ///< feature level (protocol/state/feature_levels.hpp); 0: predates levels
-  bool proven = false;         ///< its connection presented credentials
-  bool knows_replicas = false; ///< false: an earlier version, which would make every learner a voter
-  bool replica = false;        ///< it must not get a vote (read_replica)
+  bool has_log = false;       ///< it has entries, or a term
+  bool hears_cluster = false; ///< it can reach a server that belongs to a cluster or has a log
+  bool disk_full = false;     ///< it cannot acknowledge anything; not used here
+  std::uint16_t level = 0;    ///< feature level (protocol/state/feature_levels.hpp); 0: predates levels
+  bool proven = false;        ///< its connection presented credentials
+  bool has_replicas = false;  ///< false: an earlier version, which would make every learner a voter
+  bool replica = false;       ///< it must not get a vote (read_replica)
 };
 
 struct formation_settings {

@@ -48,8 +48,8 @@ void core::impl::tick_leader() {
     ++p.silent_ticks;
     if (p.state == follower_state::snapshot)
       tick_snapshot(it->first, p);
-    const bool knows = p.commit_sent >= log.config_index() && p.match >= log.config_index();
-    if (p.departing_ticks >= 0 && (p.departing_ticks-- == 0 || knows))
+    const bool has_configuration = p.commit_sent >= log.config_index() && p.match >= log.config_index();
+    if (p.departing_ticks >= 0 && (p.departing_ticks-- == 0 || has_configuration))
       it = followers.erase(it);
     else
       ++it;

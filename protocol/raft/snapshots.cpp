@@ -163,7 +163,7 @@ void core::impl::on_snapshot_chunk(const message& m, const snapshot_chunk& c) {
     incoming = incoming_snapshot{c.meta, m.from, m.term, 0, false};
   }
   incoming->from = m.from;
-  if (installing() || question || !knows_a_term() || c.offset != incoming->next_offset) {
+  if (installing() || question || !has_a_term() || c.offset != incoming->next_offset) {
     send_durable(m.from, snapshot_reply{c.meta.index, incoming->next_offset, false, false});
     return;
   }

@@ -106,7 +106,7 @@ std::string extensions_of(const hello& h) {
       b.u64(h.refused[i]);
     block(extension::round, std::exchange(bytes, {}));
   }
-  if (h.knows_replicas) {
+  if (h.has_replicas) {
     b.u8(h.replica ? 1 : 0);
     block(extension::replica, bytes);
   }
@@ -150,7 +150,7 @@ bool take_extension(extension e, std::string_view bytes, hello& h) {
     break;
   }
   case extension::replica:
-    h.knows_replicas = true;
+    h.has_replicas = true;
     h.replica = (r.u8() & 1) != 0;
     break;
   case extension::client_agent:

@@ -47,7 +47,7 @@ struct hello {
   std::uint64_t round = 0;             ///< round in which `agreed` was promised
   bool given_up = false;
   std::vector<std::uint64_t> refused = {}; ///< clusters whose first configuration this server has given up
-  bool knows_replicas = false;             ///< it never makes a replica a voter (docs/internals/adr/0013)
+  bool has_replicas = false;               ///< it never makes a replica a voter (docs/internals/adr/0013)
   bool replica = false;                    ///< it is a replica: it must not get a vote
   bool coordinates = false;                ///< it understands frames about coordinates (docs/internals/adr/0015)
   bool client_agent =

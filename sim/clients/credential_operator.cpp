@@ -245,9 +245,9 @@ void credential_operator::look_at_members() {
 void credential_operator::look_who_has_it(const question& q) {
   const auto& key = step_ == key_step::remove ? current_.encrypt.front() : wanted_;
   for (std::size_t i = 0; i < nodes_.places(); ++i) {
-    const auto done = step_ == key_step::install ? doors_.knows_key(i, key)
+    const auto done = step_ == key_step::install ? doors_.has_key(i, key)
                       : step_ == key_step::use   ? doors_.dials_with_key(i, key)
-                                                 : !doors_.knows_key(i, key);
+                                                 : !doors_.has_key(i, key);
     if (!done && q.members.contains(nodes_.id_of(i)) && !doors_.excused(i) && !wronged_.contains(i))
       doors_.complain("keyring",
                       "n" + std::to_string(i) + " has not done what was reported to an operator as done by all");

@@ -158,7 +158,7 @@ private:
     auto how = prepare(t);
     if (!how)
       return complain(how.error(), exit_usage);
-    return run_and_tell(*how, tape(t.seed), t, recipe_of(t));
+    return run_and_report(*how, tape(t.seed), t, recipe_of(t));
   }
 
   int replay() {
@@ -168,13 +168,13 @@ private:
     auto how = prepare(*t);
     if (!how)
       return complain(how.error(), exit_usage);
-    const auto code = run_and_tell(*how, tape(t->seed, t->items), *t, recipe_of_file(line_.tape_file));
+    const auto code = run_and_report(*how, tape(t->seed, t->items), *t, recipe_of_file(line_.tape_file));
     if (!t->expect.empty() && !line_.quiet)
       parts_.err << "the tape expects: " << t->expect << std::endl;
     return code;
   }
 
-  int run_and_tell(const isolation& how, const tape& start, saved_tape t, const recipe& again) {
+  int run_and_report(const isolation& how, const tape& start, saved_tape t, const recipe& again) {
     const auto begin = std::chrono::steady_clock::now();
     auto ran = run_isolated(how, start);
     if (!ran)

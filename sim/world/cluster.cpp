@@ -293,7 +293,7 @@ actors::peer_link_actor cluster::spawn_links(std::size_t index, const actors::no
       },
       [this, index, node_actors](const announce& a) {
         auto hello = a.hello;
-        hello.knows_replicas = hello.knows_replicas && hello.level != 0;
+        hello.has_replicas = hello.has_replicas && hello.level != 0;
         net_.announce(index, nodes_[index].self.id, node_actors->raft_peer, hello);
       });
 }

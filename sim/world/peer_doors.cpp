@@ -234,7 +234,7 @@ bool peer_doors::keyring_is(std::size_t node, const keys& list) const {
   return std::all_of(s.keyring.begin(), s.keyring.end(), same);
 }
 
-bool peer_doors::knows_key(std::size_t node, const std::string& key) const {
+bool peer_doors::has_key(std::size_t node, const std::string& key) const {
   const auto& may_be = servers_[node].keyring;
   return std::all_of(may_be.begin(), may_be.end(),
                      [&key](const keys& k) { return std::find(k.begin(), k.end(), key) != k.end(); });

@@ -75,7 +75,7 @@ public:
   /// For every possible content of its keyring file: it has exactly these keys, primary first.
   bool keyring_is(std::size_t node, const std::vector<std::string>& keys) const;
   /// In every possible state of its keyring file it has that key (or: has it as the primary).
-  bool knows_key(std::size_t node, const std::string& key) const;
+  bool has_key(std::size_t node, const std::string& key) const;
   bool dials_with_key(std::size_t node, const std::string& key) const;
   std::uint64_t refusals() const { return refusals_; }
   /// The last server that this client agent connected to has rejected it.

@@ -142,7 +142,7 @@ peer_link_actor cluster_fixture::spawn_links(std::size_t index, const node_actor
       system_, [this, index](const send_frames& f) { net_.send(index, f); },
       [this, index, id = nodes_[index].self.id, node_actors](const announce& a) {
         auto hello = a.hello;
-        hello.knows_replicas = hello.knows_replicas && !options_.older.contains(index);
+        hello.has_replicas = hello.has_replicas && !options_.older.contains(index);
         net_.announce(index, id, node_actors->raft_peer, hello);
       });
 }

@@ -159,13 +159,13 @@ TEST_CASE("a name and an address of the same peer are one connection", "[actors]
   // lost every second. A name may also resolve to another address than the one that the peer knows.
   const std::string behind_names = GENERATE("127.0.0.1", "::ffff:127.0.0.1");
   INFO("names stand for " << behind_names);
-  peer_link_settings knows_names;
-  knows_names.look_up = [behind_names](const std::string&) {
+  peer_link_settings has_names;
+  has_names.look_up = [behind_names](const std::string&) {
     return name_lookups::addresses{*numeric_endpoint(behind_names, 0)};
   };
   link_fixture f;
-  link_end a(f, node_id{1}, 0, knows_names);
-  link_end b(f, node_id{2}, 0, knows_names);
+  link_end a(f, node_id{1}, 0, has_names);
+  link_end b(f, node_id{2}, 0, has_names);
   a.dial({"server-b.test:" + std::to_string(b.port())});
   b.dial({"server-a.test:" + std::to_string(a.port())});
   REQUIRE(soon([&] { return a.times_connected(b.id()) > 0 && b.times_connected(a.id()) > 0; }));

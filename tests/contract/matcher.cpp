@@ -88,11 +88,11 @@ void matcher::complain(const std::string& where, const std::string& what) {
   out_.push_back(where + ": " + what);
 }
 
-bool matcher::attempt(const json::value& want, const json::value& got) {
+bool matcher::attempt(const json::value& expected, const json::value& got) {
   matcher trial(base_);
   trial.seen_ = seen_;
   trial.env_ = env_;
-  trial.compare(want, got, "");
+  trial.compare(expected, got, "");
   if (!trial.out_.empty())
     return false;
   seen_ = trial.seen_;
@@ -121,10 +121,10 @@ void matcher::compare_index(std::string_view symbol, const json::value& got, con
   seen_[rank] = *index;
 }
 
-void matcher::compare_members(const json::object& want, const json::object& got, const std::string& where,
+void matcher::compare_members(const json::object& expected, const json::object& got, const std::string& where,
                               bool others) {
   json::object filled;
-  for (const auto& [key, member] : want)
+  for (const auto& [key, member] : expected)
     filled[fill_text(key, *env_)] = member;
   for (const auto& [key, member] : filled) {
     const auto* found = got.if_contains(key);
@@ -139,18 +139,18 @@ void matcher::compare_members(const json::object& want, const json::object& got,
         complain(where, "unexpected field " + std::string(key) + " = " + brief(member));
 }
 
-void matcher::compare_list(const json::array& want, const json::array& got, const std::string& where) {
-  if (want.size() != got.size())
-    return complain(where, "expected " + std::to_string(want.size()) + " elements " + brief(want) + ", got " +
+void matcher::compare_list(const json::array& expected, const json::array& got, const std::string& where) {
+  if (expected.size() != got.size())
+    return complain(where, "expected " + std::to_string(expected.size()) + " elements " + brief(expected) + ", got " +
                                std::to_string(got.size()) + ": " + brief(got));
-  for (std::size_t i = 0; i < want.size(); ++i)
-    compare(want[i], got[i], where + "[" + std::to_string(i) + "]");
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    compare(expected[i], got[i], where + "[" + std::to_string(i) + "]");
 }
 
-void matcher::compare_pattern(std::string_view want, const json::value& got, const std::string& where) {
-  auto colon = want.find(':');
-  auto kind = want.substr(1, colon == want.npos ? want.npos : colon - 1);
-  auto arg = colon == want.npos ? std::string_view() : want.substr(colon + 1);
+void matcher::compare_pattern(std::string_view expected, const json::value& got, const std::string& where) {
+  auto colon = expected.find(':');
+  auto kind = expected.substr(1, colon == expected.npos ? expected.npos : colon - 1);
+  auto arg = colon == expected.npos ? std::string_view() : expected.substr(colon + 1);
   if (kind == "idx")
     return compare_index(arg, got, where);
   bool ok = false;
@@ -164,19 +164,19 @@ void matcher::compare_pattern(std::string_view want, const json::value& got, con
     auto text = kind == "uuid" ? uuid_regex : kind == "time" ? time_regex : fill_text(arg, *env_, quoted_for_regex);
     ok = got.is_string() && std::regex_match(plain_text(got), std::regex(text));
   } else {
-    throw problem("unknown matcher " + std::string(want));
+    throw problem("unknown matcher " + std::string(expected));
   }
   if (!ok)
-    complain(where, "expected " + std::string(want) + ", got " + brief(got));
+    complain(where, "expected " + std::string(expected) + ", got " + brief(got));
 }
 
-void matcher::compare_some(std::string_view kind, const json::array& want, const json::array& got,
+void matcher::compare_some(std::string_view kind, const json::array& expected, const json::array& got,
                            const std::string& where) {
-  if (kind == "~unordered" && want.size() != got.size())
-    return complain(where, "expected " + std::to_string(want.size()) + " elements, got " + std::to_string(got.size()) +
-                               ": " + brief(got));
+  if (kind == "~unordered" && expected.size() != got.size())
+    return complain(where, "expected " + std::to_string(expected.size()) + " elements, got " +
+                               std::to_string(got.size()) + ": " + brief(got));
   std::vector<bool> taken(got.size(), false);
-  for (const auto& w : want) {
+  for (const auto& w : expected) {
     std::size_t hit = 0;
     while (hit < got.size() && (taken[hit] || !attempt(w, got[hit])))
       ++hit;
@@ -216,44 +216,44 @@ void matcher::compare_collection(std::string_view kind, const json::value& arg, 
   }
 }
 
-void matcher::compare(const json::value& want, const json::value& got, const std::string& where) {
-  if (const auto* special = collection_matcher(want)) {
+void matcher::compare(const json::value& expected, const json::value& got, const std::string& where) {
+  if (const auto* special = collection_matcher(expected)) {
     compare_collection(special->key(), special->value(), got, where);
-  } else if (want.is_string() && std::string_view(want.get_string()).starts_with("~")) {
-    compare_pattern(want.get_string(), got, where);
-  } else if (want.is_object()) {
+  } else if (expected.is_string() && std::string_view(expected.get_string()).starts_with("~")) {
+    compare_pattern(expected.get_string(), got, where);
+  } else if (expected.is_object()) {
     if (!got.is_object())
       return complain(where, "expected an object, got " + brief(got));
-    compare_members(want.get_object(), got.get_object(), where, false);
-  } else if (want.is_array()) {
+    compare_members(expected.get_object(), got.get_object(), where, false);
+  } else if (expected.is_array()) {
     if (!got.is_array())
       return complain(where, "expected a list, got " + brief(got));
-    compare_list(want.get_array(), got.get_array(), where);
+    compare_list(expected.get_array(), got.get_array(), where);
   } else {
-    auto filled = fill(want, *env_);
+    auto filled = fill(expected, *env_);
     if (!equal_values(filled, got))
       complain(where, "expected " + brief(filled) + ", got " + brief(got));
   }
 }
 
-std::vector<std::string> matcher::value(const json::value& want, const json::value& got, const variables& env) {
+std::vector<std::string> matcher::value(const json::value& expected, const json::value& got, const variables& env) {
   out_.clear();
   env_ = &env;
-  compare(want, got, "value");
+  compare(expected, got, "value");
   return std::move(out_);
 }
 
-std::vector<std::string> matcher::reply(const json::object& want, const harness::http_reply& got,
+std::vector<std::string> matcher::reply(const json::object& expected, const harness::http_reply& got,
                                         const variables& env) {
   out_.clear();
   env_ = &env;
   if (!got.error.empty())
     return {"no answer: " + got.error};
   auto text = valid_utf8(got.body) ? json::value(got.body) : json::value(nullptr);
-  if (const auto* status = want.if_contains("status"); status && !equal_values(*status, got.status))
+  if (const auto* status = expected.if_contains("status"); status && !equal_values(*status, got.status))
     complain("status",
              "expected " + brief(*status) + ", got " + std::to_string(got.status) + " (body " + brief(text) + ")");
-  if (const auto* headers = want.if_contains("headers"))
+  if (const auto* headers = expected.if_contains("headers"))
     for (const auto& [name, w] : headers->as_object()) {
       auto where = "header " + std::string(name);
       const auto* found = got.header(name);
@@ -264,7 +264,7 @@ std::vector<std::string> matcher::reply(const json::object& want, const harness:
       else if (!w.is_null())
         compare(w, json::value(*found), where);
     }
-  if (const auto* w = want.if_contains("json")) {
+  if (const auto* w = expected.if_contains("json")) {
     std::optional<json::value> body;
     try {
       body = parse_json(got.body);
@@ -274,11 +274,11 @@ std::vector<std::string> matcher::reply(const json::object& want, const harness:
     if (body)
       compare(*w, *body, "body");
   }
-  if (const auto* w = want.if_contains("text"))
+  if (const auto* w = expected.if_contains("text"))
     compare(*w, text, "body");
-  if (const auto* w = want.if_contains("b64"); w && base64_decoded(plain_text(*w)) != got.body)
+  if (const auto* w = expected.if_contains("b64"); w && base64_decoded(plain_text(*w)) != got.body)
     complain("body", "expected the bytes " + plain_text(*w) + ", got " + base64_encoded(got.body.substr(0, 200)));
-  if (const auto* w = want.if_contains("size"); w && !equal_values(*w, json::value(got.body.size())))
+  if (const auto* w = expected.if_contains("size"); w && !equal_values(*w, json::value(got.body.size())))
     complain("body", "expected " + brief(*w) + " bytes, got " + std::to_string(got.body.size()));
   return std::move(out_);
 }

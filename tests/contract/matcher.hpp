@@ -19,21 +19,22 @@ public:
 
   /// All differences between an expectation (the value of `expect`) and a response; empty if they
   /// match. Indexes are recorded.
-  std::vector<std::string> reply(const json::object& want, const harness::http_reply& got, const variables& env);
+  std::vector<std::string> reply(const json::object& expected, const harness::http_reply& got, const variables& env);
   /// The same for a bare value.
-  std::vector<std::string> value(const json::value& want, const json::value& got, const variables& env);
+  std::vector<std::string> value(const json::value& expected, const json::value& got, const variables& env);
 
 private:
   void complain(const std::string& where, const std::string& what);
-  bool attempt(const json::value& want, const json::value& got);
-  void compare(const json::value& want, const json::value& got, const std::string& where);
-  void compare_members(const json::object& want, const json::object& got, const std::string& where, bool others);
-  void compare_list(const json::array& want, const json::array& got, const std::string& where);
-  void compare_pattern(std::string_view want, const json::value& got, const std::string& where);
+  bool attempt(const json::value& expected, const json::value& got);
+  void compare(const json::value& expected, const json::value& got, const std::string& where);
+  void compare_members(const json::object& expected, const json::object& got, const std::string& where, bool others);
+  void compare_list(const json::array& expected, const json::array& got, const std::string& where);
+  void compare_pattern(std::string_view expected, const json::value& got, const std::string& where);
   void compare_index(std::string_view symbol, const json::value& got, const std::string& where);
   void compare_collection(std::string_view kind, const json::value& arg, const json::value& got,
                           const std::string& where);
-  void compare_some(std::string_view kind, const json::array& want, const json::array& got, const std::string& where);
+  void compare_some(std::string_view kind, const json::array& expected, const json::array& got,
+                    const std::string& where);
 
   std::uint64_t base_;
   std::map<std::uint64_t, std::uint64_t> seen_; // the N of ~idx:N -> value

@@ -69,9 +69,9 @@ bool transcript_run::noticed(std::size_t falsified, const json::object& wrong) c
   matcher fresh(base_);
   for (std::size_t i = 0; i < results_.size(); ++i) {
     const auto& [step, reply, env] = results_[i];
-    const auto* want = step->if_contains("expect");
+    const auto* expected = step->if_contains("expect");
     if (i == falsified ? !fresh.reply(wrong, reply, env).empty()
-                       : want && !fresh.reply(want->as_object(), reply, env).empty())
+                       : expected && !fresh.reply(expected->as_object(), reply, env).empty())
       return true;
   }
   return false;
@@ -80,10 +80,10 @@ bool transcript_run::noticed(std::size_t falsified, const json::object& wrong) c
 std::vector<std::string> transcript_run::self_check(std::size_t& tried) const {
   std::vector<std::string> unnoticed;
   for (std::size_t i = 0; i < results_.size(); ++i) {
-    const auto* want = results_[i].step->if_contains("expect");
-    if (!want)
+    const auto* expected = results_[i].step->if_contains("expect");
+    if (!expected)
       continue;
-    mutate(*want, "", "expect", [&](json::value wrong, const std::string& where) {
+    mutate(*expected, "", "expect", [&](json::value wrong, const std::string& where) {
       ++tried;
       if (!noticed(i, wrong.as_object()))
         unnoticed.push_back(describe(*results_[i].step) + ": " + where);

@@ -37,8 +37,8 @@ milliseconds duration_in(const json::object& step, const char* field, double oth
 
 const json::object& expectation(const json::object& step) {
   static const json::object nothing;
-  const auto* want = step.if_contains("expect");
-  return want ? want->as_object() : nothing;
+  const auto* expected = step.if_contains("expect");
+  return expected ? expected->as_object() : nothing;
 }
 
 std::optional<std::string> body_of(const json::object& step, const variables& env) {

@@ -388,7 +388,7 @@ private:
       h.given_up = false;
       h.refused.clear();
     }
-    if (!h.knows_replicas)
+    if (!h.has_replicas)
       h.replica = false;
   }
 

@@ -201,11 +201,11 @@ void change_streams::read(stream& s, const read_result& r, monotonic_time now) {
 void change_streams::take(stream& s, const state::query_result& result, monotonic_time now) {
   const auto& rows = *rows_of(result);
   if (rows.gone)
-    return want_snapshot(s, why_gone(rows), rows.floor, now);
+    return needs_snapshot(s, why_gone(rows), rows.floor, now);
   const bool other_rights = s.viewer != nullptr && !see_the_same(s.viewer, rows.viewer);
   s.viewer = rows.viewer;
   if (other_rights)
-    return want_snapshot(s, "permissions", rows.applied, now);
+    return needs_snapshot(s, "permissions", rows.applied, now);
   metrics_.change_stream_lag(rows.applied.value - std::min(rows.applied, s.have.index).value);
   if (rows.applied < s.have.index)
     return put_own(s, std::string(http::event_comment));
@@ -237,7 +237,7 @@ void change_streams::follow(stream& s, monotonic_time now) {
   } else if (s.have < g.place) { // the group got more meanwhile
     return read_on(s, now);
   } else if (!see_the_same(s.viewer, g.viewer)) {
-    return want_snapshot(s, "permissions", g.place.index, now);
+    return needs_snapshot(s, "permissions", g.place.index, now);
   }
   s.now = phase::following;
   s.in = place.get();
@@ -301,12 +301,12 @@ void change_streams::read_done(group& g, const read_result& r, monotonic_time no
         read_on(*s, now);
         continue;
       }
-      want_snapshot(*s, rows.gone ? why_gone(rows) : "permissions", rows.gone ? rows.floor : rows.reached.index, now);
+      needs_snapshot(*s, rows.gone ? why_gone(rows) : "permissions", rows.gone ? rows.floor : rows.reached.index, now);
       feed(*s);
     }
     return;
   }
-  tell_all(g, rows, now);
+  send_all(g, rows, now);
   if (!g.following.empty())
     await(g, now);
 }
@@ -328,7 +328,7 @@ http::shared_body_ptr change_streams::rendered(const state::change_rows& rows, b
   return last_.text;
 }
 
-void change_streams::tell_all(group& g, const state::change_rows& rows, monotonic_time now) {
+void change_streams::send_all(group& g, const state::change_rows& rows, monotonic_time now) {
   const bool sent_cursor = now >= g.progress_due;
   if (sent_cursor)
     g.progress_due = now + progress_period;
@@ -357,7 +357,7 @@ void change_streams::tell_all(group& g, const state::change_rows& rows, monotoni
 
 // ---- snapshots
 
-void change_streams::want_snapshot(stream& s, std::string why, log_index newer_than, monotonic_time now) {
+void change_streams::needs_snapshot(stream& s, std::string why, log_index newer_than, monotonic_time now) {
   s.now = phase::awaiting_snapshot;
   s.history = {}; // what it has from then on is of this server
   s.why_reset = std::move(why);
@@ -404,7 +404,7 @@ void change_streams::snapshot_read(const std::string& key, const read_result& r,
       end(*s, {});
     else {
       put_own(*s, std::string(http::event_comment));
-      want_snapshot(*s, std::move(s->why_reset), s->newer_than, now);
+      needs_snapshot(*s, std::move(s->why_reset), s->newer_than, now);
     }
   }
 }

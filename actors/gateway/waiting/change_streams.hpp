@@ -127,9 +127,9 @@ private:
   void await(group& g, monotonic_time now);
   void read_done(group& g, const read_result& r, monotonic_time now);
   http::shared_body_ptr rendered(const state::change_rows& rows, bool keys_only, const std::string& progress);
-  void tell_all(group& g, const state::change_rows& rows, monotonic_time now);
+  void send_all(group& g, const state::change_rows& rows, monotonic_time now);
   void end_without_leader();
-  void want_snapshot(stream& s, std::string why, log_index newer_than, monotonic_time now);
+  void needs_snapshot(stream& s, std::string why, log_index newer_than, monotonic_time now);
   void send_snapshot(stream& s, std::shared_ptr<snapshot_text> state);
   void snapshot_read(const std::string& key, const read_result& r, monotonic_time now);
   void put(stream& s, const http::shared_body_ptr& text);

@@ -82,12 +82,12 @@ private:
       auto copying = step();
       const auto copied = co_await awaited(std::move(copying));
       well = is_done(copied);
-      tell_left_out();
+      report_left_out();
     }
     ended_ = true;
     bell_.ring();
     progress_.end();
-    tell_left_out();
+    report_left_out();
     if (const auto n = copies_.left_out().size(); well && n > 0) {
       complain("Error! The copy differs from the original: " + std::to_string(n) +
                (n == 1 ? " key was not copied" : " keys were not copied"));
@@ -230,7 +230,7 @@ private:
   }
 
   /// Reports each key that is not copied, once for each reason.
-  void tell_left_out() {
+  void report_left_out() {
     const auto& now = copies_.left_out();
     for (const auto& [key, why] : now)
       if (const auto reported = reported_.find(key); reported == reported_.end() || reported->second != why)

@@ -23,7 +23,7 @@ std::string host_name() {
 }
 
 /// What both commands do once their options are read.
-int run_claimed(const options& o, terminal t, hold_wish wish, const std::string& what) {
+int run_claimed(const options& o, terminal t, hold_options chosen, const std::string& what) {
   const auto patience = o.duration("timeout", 0s);
   if (patience < 0s)
     return error(t, "Timeout must be positive");
@@ -32,7 +32,7 @@ int run_claimed(const options& o, terminal t, hold_wish wish, const std::string&
   answer_of(client.ask(is_there(deadline)), t, "Error querying agent: ");
   auto order = order_of(o, what);
   asio::io_context loop;
-  auto held = make_claim_holding(loop, client.target(), o.write_query(), std::move(wish), deadline);
+  auto held = make_claim_holding(loop, client.target(), o.write_query(), std::move(chosen), deadline);
   return run_while_held(loop, std::move(held), std::move(order), t);
 }
 
@@ -45,7 +45,7 @@ int semaphore_command(const options& o, terminal t) {
   if (permits == 0 || permits > limit)
     return error(t, "-permits must be between 1 and -limit");
   return run_claimed(o, t,
-                     {.of = hold_wish::kind::permits,
+                     {.of = hold_options::kind::permits,
                       .name = without_leading_slash(o.words()[0]),
                       .permits = permits,
                       .limit = limit,
@@ -57,7 +57,7 @@ int elect_command(const options& o, terminal t) {
   if (o.words().size() < 2)
     return error(t, "Name and command must be specified");
   return run_claimed(o, t,
-                     {.of = hold_wish::kind::office,
+                     {.of = hold_options::kind::office,
                       .name = without_leading_slash(o.words()[0]),
                       .permits = 1,
                       .limit = 1,

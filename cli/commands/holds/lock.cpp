@@ -36,18 +36,18 @@ std::string complaint_about_kind(const options& o, std::int64_t limit) {
 }
 
 /// The claim that the options ask for; nullopt: they ask for a lock or a semaphore of keys.
-std::optional<hold_wish> claim_wished(const options& o, const holding_settings& settings) {
-  hold_wish wish{.of = hold_wish::kind::permits,
-                 .name = settings.prefix,
-                 .permits = o.number("permits"),
-                 .limit = settings.limit,
-                 .value = {}};
+std::optional<hold_options> claim_wished(const options& o, const holding_settings& settings) {
+  hold_options chosen{.of = hold_options::kind::permits,
+                      .name = settings.prefix,
+                      .permits = o.number("permits"),
+                      .limit = settings.limit,
+                      .value = {}};
   if (o.given("permits"))
-    return wish;
+    return chosen;
   if (!o.on("shared") && !o.on("exclusive"))
     return std::nullopt;
-  wish.of = o.on("shared") ? hold_wish::kind::reader : hold_wish::kind::writer;
-  return wish;
+  chosen.of = o.on("shared") ? hold_options::kind::reader : hold_options::kind::writer;
+  return chosen;
 }
 
 std::string what_is_set_up(const options& o, const holding_settings& settings) {
@@ -86,8 +86,8 @@ int lock(const options& o, terminal t) {
   if (order.verbose)
     t.out << what_is_set_up(o, settings) << "\n" << std::flush;
   asio::io_context loop;
-  if (auto wish = claim_wished(o, settings)) {
-    auto held = make_claim_holding(loop, client.target(), o.write_query(), std::move(*wish), deadline);
+  if (auto chosen = claim_wished(o, settings)) {
+    auto held = make_claim_holding(loop, client.target(), o.write_query(), std::move(*chosen), deadline);
     return run_while_held(loop, std::move(held), std::move(order), t);
   }
   auto held = make_holding(loop, client.target(), o.write_query(), std::move(settings));

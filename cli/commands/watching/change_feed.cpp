@@ -53,7 +53,7 @@ private:
       const auto some = co_await awaited(std::move(fetching));
       waiting_ = false;
       if (some) {
-        const bool notified = co_await tell_all(*some);
+        const bool notified = co_await send_all(*some);
         well = notified || stopped_;
       } else if (!is_given_up(some.why())) {
         error(terminal_, "Error watching changes: " + some.why().text());
@@ -76,7 +76,7 @@ private:
     }
   }
 
-  asio::awaitable<bool> tell_all(const v0::change_batch& some) {
+  asio::awaitable<bool> send_all(const v0::change_batch& some) {
     if (some.is_snapshot && !place_.empty()) {
       const bool notified = co_await tell(line_of_void("gap", place_), "");
       if (!notified)

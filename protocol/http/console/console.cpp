@@ -21,7 +21,7 @@ bool names_tag(std::string_view header, std::string_view tag) {
 
 } // namespace
 
-response console_answer(const console_files& console, std::string_view path, const console_wish& wish) {
+response console_answer(const console_files& console, std::string_view path, const console_options& options) {
   const auto found = console.files.find(path);
   response r;
   if (found == console.files.end()) {
@@ -29,21 +29,21 @@ response console_answer(const console_files& console, std::string_view path, con
     r.vary = false;
     return r;
   }
-  if (wish.method != "GET" && wish.method != "HEAD") {
-    r = error_response(405, "method " + std::string(wish.method) + " not allowed");
+  if (options.method != "GET" && options.method != "HEAD") {
+    r = error_response(405, "method " + std::string(options.method) + " not allowed");
     r.headers.emplace_back("Allow", "GET,HEAD");
     return r;
   }
   const auto& file = found->second;
   r.content_type = file.content_type;
-  r.body_shared = wish.gzip ? file.gzip : file.plain;
-  if (wish.gzip)
+  r.body_shared = options.gzip ? file.gzip : file.plain;
+  if (options.gzip)
     r.headers.emplace_back("Content-Encoding", "gzip");
   const bool is_page = path.empty();
   r.headers.emplace_back("Cache-Control", is_page ? requested_each_time : kept_forever);
   if (is_page) {
     r.headers.emplace_back("Etag", console.page_tag);
-    if (names_tag(wish.if_none_match, console.page_tag))
+    if (names_tag(options.if_none_match, console.page_tag))
       r.status = 304;
   }
   r.headers.emplace_back("Content-Security-Policy", content_security_policy);

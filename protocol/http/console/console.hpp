@@ -23,7 +23,7 @@ struct console_files {
 };
 
 /// A browser's request for a file.
-struct console_wish {
+struct console_options {
   std::string_view method;
   bool gzip = false;              ///< it accepts gzip
   std::string_view if_none_match; ///< header; empty: none
@@ -31,6 +31,6 @@ struct console_wish {
 
 /// @param path decoded, below route_settings::console_path. @returns 200, 304, 404 (unknown) or 405
 /// (not GET or HEAD). Do not send the body of a HEAD or 304 response: it only gives the length.
-response console_answer(const console_files& console, std::string_view path, const console_wish& wish);
+response console_answer(const console_files& console, std::string_view path, const console_options& options);
 
 } // namespace belay::http

@@ -64,7 +64,7 @@ std::optional<state::change_cursor> resumed_at(std::string_view last_event_id) {
   return at;
 }
 
-bool wants_stream(const request_context& c) {
+bool needs_stream(const request_context& c) {
   return c.accept.find("text/event-stream") != std::string_view::npos;
 }
 
@@ -97,7 +97,7 @@ action changes_route(request_context& c) {
   std::optional<state::change_cursor> named, resumed;
   if (!read_place(c.query.get("index"), named))
     return error_response(400, "Invalid index");
-  const bool stream = wants_stream(c);
+  const bool stream = needs_stream(c);
   const bool resumes = stream && !c.last_event_id.empty();
   if (resumes)
     resumed = resumed_at(c.last_event_id);

@@ -16,7 +16,7 @@ constexpr std::chrono::seconds underway_max{5};
 
 } // namespace
 
-bool history_checker::knows_older_member(std::size_t node, virtual_time now) {
+bool history_checker::has_older_member(std::size_t node, virtual_time now) {
   const auto* core = node < nodes_.size() ? nodes_.core(node) : nullptr; // an agent forwards responses of any server
   if (core == nullptr || clocks_leap_ || now > virtual_time(lost_after))
     return false;
@@ -31,7 +31,7 @@ bool history_checker::knows_older_member(std::size_t node, virtual_time now) {
 }
 
 broken history_checker::named(std::size_t node, log_index index, std::string_view name, virtual_time now) {
-  const bool older = knows_older_member(node, now);
+  const bool older = has_older_member(node, now);
   if (name.empty())
     return std::nullopt;
   if (older)

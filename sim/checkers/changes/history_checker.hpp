@@ -24,7 +24,7 @@ public:
 
 private:
   /// No server can consider the member without feature levels to be lost.
-  bool knows_older_member(std::size_t node, virtual_time now);
+  bool has_older_member(std::size_t node, virtual_time now);
 
   const cluster& nodes_;
   const kv_model& keys_;

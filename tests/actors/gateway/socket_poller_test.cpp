@@ -26,12 +26,12 @@ public:
     peer_ = both[1];
   }
   ~watched() override {
-    want({});
+    expected({});
     ::close(fd_);
     hang_up();
   }
 
-  bool want(socket_poller::interest i) {
+  bool expected(socket_poller::interest i) {
     const bool ok = poller_.change(fd_, *this, now_, i);
     if (ok)
       now_ = i;
@@ -39,8 +39,8 @@ public:
   }
   /// Changes its interest at the first event.
   void want_once(socket_poller::interest i) {
-    then = [this] { want({}); };
-    REQUIRE(want(i));
+    then = [this] { expected({}); };
+    REQUIRE(expected(i));
   }
   void peer_says(const std::string& text) { REQUIRE(::send(peer_, text.data(), text.size(), 0) > 0); }
   void hang_up() {
@@ -79,11 +79,11 @@ struct fixture {
 TEST_CASE("socket_poller: a reader that leaves data is notified again, until it pauses", "[actors]") {
   fixture f;
   watched s(*f.poller);
-  REQUIRE(s.want({true, false}));
+  REQUIRE(s.expected({true, false}));
   s.peer_says("abc");
   s.then = [&] {
     if (s.times_readable == 3)
-      s.want({});
+      s.expected({});
   };
   f.loop.run(); // returns, because nothing waits any more
   CHECK(s.times_readable == 3);
@@ -122,7 +122,7 @@ TEST_CASE("socket_poller: an owner that another one ends in the same turn is not
   for (int i = 0; i < 10; ++i) {
     all.push_back(std::make_unique<watched>(*f.poller));
     all.back()->peer_says("x");
-    REQUIRE(all.back()->want({true, false}));
+    REQUIRE(all.back()->expected({true, false}));
   }
   for (auto& each : all)
     each->then = [&, me = each.get()] {
@@ -130,7 +130,7 @@ TEST_CASE("socket_poller: an owner that another one ends in the same turn is not
       for (auto& other : all)
         if (other.get() != me)
           other.reset(); // its event is in the same batch
-      me->want({});
+      me->expected({});
     };
   f.loop.run();
   CHECK(called == 1);

@@ -10,13 +10,13 @@ namespace {
 
 const variables env = {{"p", "x1/"}, {"dot", "a.b"}, {"i", std::uint64_t{18446744073709551614u}}, {"n", 7}};
 
-bool matches(const char* want, const char* got) {
+bool matches(const char* expected, const char* got) {
   matcher m(10);
-  return m.value(parse_json(want), parse_json(got), env).empty();
+  return m.value(parse_json(expected), parse_json(got), env).empty();
 }
 
 struct row {
-  const char* want;
+  const char* expected;
   const char* got;
   bool holds;
 };
@@ -51,8 +51,8 @@ TEST_CASE("values are compared by value and type") {
       {"\"<${n+1}>\"", "\"<8>\"", true},
   };
   for (const auto& r : rows) {
-    CAPTURE(r.want, r.got);
-    CHECK(matches(r.want, r.got) == r.holds);
+    CAPTURE(r.expected, r.got);
+    CHECK(matches(r.expected, r.got) == r.holds);
   }
 }
 
@@ -94,8 +94,8 @@ TEST_CASE("matchers accept what they describe and nothing else") {
       {R"(["~idx:2","~idx:1"])", "[11,12]", false},
   };
   for (const auto& r : rows) {
-    CAPTURE(r.want, r.got);
-    CHECK(matches(r.want, r.got) == r.holds);
+    CAPTURE(r.expected, r.got);
+    CHECK(matches(r.expected, r.got) == r.holds);
   }
   CHECK_THROWS_AS(matches("\"~idex:1\"", "1"), problem);
   CHECK_THROWS_AS(matches("\"${unknown}\"", "1"), problem);
@@ -123,10 +123,10 @@ TEST_CASE("every part of an expected answer counts") {
       {R"({"size":4})", true},
       {R"({"size":5})", false},
   };
-  for (const auto& [want, holds] : rows) {
-    CAPTURE(want);
+  for (const auto& [expected, holds] : rows) {
+    CAPTURE(expected);
     matcher m(10);
-    CHECK(m.reply(parse_json(want).as_object(), got, env).empty() == holds);
+    CHECK(m.reply(parse_json(expected).as_object(), got, env).empty() == holds);
   }
   got.error = "timed out";
   matcher m(10);

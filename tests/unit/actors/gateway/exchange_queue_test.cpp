@@ -168,7 +168,7 @@ TEST_CASE("exchange_queue: an upload is forwarded as it arrives, and not too far
   queue_fixture f;
   f.request("PUT /upload", "Content-Length: 3000000\r\n");
   CHECK(f.queue.uploading());
-  CHECK(f.queue.wants_body());
+  CHECK(f.queue.needs_body());
   f.write();
   REQUIRE(f.host.dispatched.size() == 1);
   auto& e = *f.host.dispatched[0];

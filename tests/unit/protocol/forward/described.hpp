@@ -35,7 +35,7 @@ inline std::string names(const std::vector<queued_call>& calls) {
   return all;
 }
 
-inline std::string words(const tell_client& t) {
+inline std::string words(const to_client& t) {
   return "tell " + to_string(t.id) + " " + name_of(t.outcome) + ": " + t.text;
 }
 inline std::string words(const pass_answer& p) {

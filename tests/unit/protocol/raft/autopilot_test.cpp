@@ -66,7 +66,7 @@ struct led_cluster {
     i.self = make_member(id);
     i.datacenter = "dc1";
     i.cluster_id = 77;
-    i.knows_replicas = true;
+    i.has_replicas = true;
     i.replica = replica;
     response[id] = i;
     CHECK_FALSE(admission->met(i));
@@ -308,7 +308,7 @@ TEST_CASE("a replica takes nothing from a leader that would make a voter of it",
   CHECK_FALSE(f.may_learn_from(node_id{1}, {}));
   CHECK_FALSE(f.may_learn_from(node_id{1}, make_config({1, 2, 3}, {9})));
   CHECK(f.may_learn_from(node_id{1}, make_config({1, 2, 9}))); // a voter is needed while it is one
-  i.knows_replicas = true;
+  i.has_replicas = true;
   REQUIRE_FALSE(f.met(i));
   CHECK(f.may_learn_from(node_id{1}, {}));
   CHECK_FALSE(f.may_learn_from(node_id{2}, {})); // has not sent a hello

@@ -246,13 +246,13 @@ TEST_CASE("commands survive encoding") {
 
 TEST_CASE("fields of a key operation, a session and a registration survive a round trip") {
   const auto op = std::get<kv_write>(*decode_command(encode_command(kv_write{full_op(kv_verb::lock)}))).op;
-  const auto want = full_op(kv_verb::lock);
-  CHECK(op.verb == want.verb);
-  CHECK(op.key == want.key);
-  CHECK(*op.value == *want.value);
-  CHECK(op.flags == want.flags);
-  CHECK(op.index == want.index);
-  CHECK(op.session == want.session);
+  const auto expected = full_op(kv_verb::lock);
+  CHECK(op.verb == expected.verb);
+  CHECK(op.key == expected.key);
+  CHECK(*op.value == *expected.value);
+  CHECK(op.flags == expected.flags);
+  CHECK(op.index == expected.index);
+  CHECK(op.session == expected.session);
 
   const auto s = std::get<session_create>(*decode_command(encode_command(session_create{full_session()}))).session;
   const auto ws = full_session();

@@ -166,7 +166,7 @@ TEST_CASE("additional fields of a hello are read by versions that know them, and
   h.has_log = h.hears_cluster = h.promises = h.given_up = true;
   h.round = 7;
   h.refused = {1, 2};
-  h.knows_replicas = true;
+  h.has_replicas = true;
   h.replica = GENERATE(false, true);
   const auto with = bytes_of(h);
   CHECK(without.size() < with.size());
@@ -182,9 +182,9 @@ TEST_CASE("additional fields of a hello are read by versions that know them, and
   CHECK(read.round == 7);
   CHECK(read.given_up);
   CHECK(read.refused == h.refused);
-  CHECK(read.knows_replicas);
+  CHECK(read.has_replicas);
   CHECK(read.replica == h.replica);
-  CHECK_FALSE(std::get<wire::hello>(received.at(1)).knows_replicas);
+  CHECK_FALSE(std::get<wire::hello>(received.at(1)).has_replicas);
   CHECK_FALSE(std::get<wire::hello>(received.at(1)).promises);
 
   // As the first version wrote and read it: the last member of `agreed` has no id.

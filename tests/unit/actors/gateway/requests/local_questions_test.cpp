@@ -255,7 +255,7 @@ state::check_ptr critical_liveness(std::string node) {
 
 /// The two queries to the catalog are sent. The answers have these agents: the server itself, a, b
 /// which is silent, and a node without an agent.
-void tell_catalog(questions_fixture& f, exchange& e, http::consistency mode) {
+void notify_catalog(questions_fixture& f, exchange& e, http::consistency mode) {
   auto q = f.out.take<read_query>();
   CHECK(std::holds_alternative<state::catalog_nodes>(q.request.query));
   CHECK(q.request.mode == mode);
@@ -278,7 +278,7 @@ TEST_CASE("local_questions: members are the servers, and the client agents in th
   f.questions.view_changed(view_of_one(true));
   auto& e = f.begin({.kind = local_kind::agent_members});
   SECTION("which can be read") {
-    tell_catalog(f, e, http::consistency::stale);
+    notify_catalog(f, e, http::consistency::stale);
     f.received(f.out.take<status_request>(), true);
     REQUIRE(e.answer);
     const auto& body = e.answer->body;
@@ -334,7 +334,7 @@ TEST_CASE("local_questions: a lost agent is removed from the catalog, a live one
   f.questions.view_changed(view_of_one(true));
   SECTION("lost") {
     auto& e = f.begin({.kind = local_kind::force_leave, .forced = {"b"}});
-    tell_catalog(f, e, http::consistency::normal);
+    notify_catalog(f, e, http::consistency::normal);
     const auto w = f.out.take<check_write>();
     CHECK(std::get<state::catalog_deregister>(w.command).node == "b");
     f.decided(e, set_by_leader(wire::call_outcome::done));
@@ -343,7 +343,7 @@ TEST_CASE("local_questions: a lost agent is removed from the catalog, a live one
   }
   SECTION("alive") {
     auto& e = f.begin({.kind = local_kind::force_leave, .forced = {"a"}});
-    tell_catalog(f, e, http::consistency::normal);
+    notify_catalog(f, e, http::consistency::normal);
     const auto w = f.out.take<check_write>(); // it is requested, with a flag
     const auto& received = std::get<state::catalog_register>(w.command);
     CHECK(received.node.id == "id-a");
@@ -356,7 +356,7 @@ TEST_CASE("local_questions: a lost agent is removed from the catalog, a live one
   SECTION("none of them") {
     for (const auto* name : {"n1", "x", "nope"}) {
       auto& e = f.begin({.kind = local_kind::force_leave, .forced = {name}});
-      tell_catalog(f, e, http::consistency::normal);
+      notify_catalog(f, e, http::consistency::normal);
       CHECK(*f.out.take<propose_write>().command == std::string("force-leave ") + name);
     }
   }

@@ -131,7 +131,7 @@ inline std::vector<std::string> names_in(const acl_rows& rows) {
 
 /// Whether `holds()` is true without the mutant, and false with it (if the build has mutants).
 template <class Property>
-bool tells_mutant(std::string_view name, Property holds) {
+bool detects_mutant(std::string_view name, Property holds) {
   const bool without = holds();
   const bool has = activate_mutant(name);
   bool with = false;

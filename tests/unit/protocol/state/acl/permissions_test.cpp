@@ -122,7 +122,7 @@ TEST_CASE("a deleted token is unknown at once, and a changed policy counts with 
     d.apply(acl_token_delete{d.accessor_of(secret)});
     return d.denied(secret, put("k")) == unknown;
   };
-  CHECK(tells_mutant("deleted_token_lives_on", lives_on));
+  CHECK(detects_mutant("deleted_token_lives_on", lives_on));
 
   acl_driver d;
   const auto policy = policy_in(d.set_policy("p", R"(key "k" { policy = "write" })"));
@@ -157,7 +157,7 @@ TEST_CASE("writes are authorized when they are applied; before that the sender c
     return d.denied(secret, put("other")) == denied && d.get("other") == nullptr &&
            d.denied(secret, put("mine")).empty();
   };
-  CHECK(tells_mutant("permissions_not_judged_in_apply", authorized));
+  CHECK(detects_mutant("permissions_not_judged_in_apply", authorized));
 
   acl_driver d;
   command c = put("k");
@@ -217,7 +217,7 @@ TEST_CASE("a decision that comes with a write holds until policies, roles or tok
     d.apply(acl_token_delete{d.accessor_of(secret)});
     return first && d.refused(d.apply(c)) == unknown;
   };
-  CHECK(tells_mutant("judgement_outlives_policies", revoked));
+  CHECK(detects_mutant("judgement_outlives_policies", revoked));
 }
 
 TEST_CASE("anonymous permissions are those of the default policy, also before the first entry about ACLs") {
@@ -312,7 +312,7 @@ TEST_CASE("changes of keys: each is authorized by itself, and hidden ones move t
 }
 
 TEST_CASE("the right to write a name is not the right to delete the tree below it") {
-  CHECK(tells_mutant("tree_deleted_by_right_to_its_name", [] {
+  CHECK(detects_mutant("tree_deleted_by_right_to_its_name", [] {
     acl_driver d;
     d.set("app/a");
     d.set("app/a/b");
@@ -322,12 +322,12 @@ TEST_CASE("the right to write a name is not the right to delete the tree below i
 }
 
 TEST_CASE("rows are left out of answers that may not be seen") {
-  CHECK(tells_mutant("reads_not_filtered", [] {
+  CHECK(detects_mutant("reads_not_filtered", [] {
     acl_driver d;
     d.set("hidden");
     return d.read<kv_entries>("anonymous", kv_list{""}).entries.empty();
   }));
-  CHECK(tells_mutant("changes_not_filtered", [] {
+  CHECK(detects_mutant("changes_not_filtered", [] {
     acl_driver d;
     d.set("hidden");
     return d.read<change_rows>("anonymous", kv_changes{{""}, change_place{log_index{1}}}).list.empty();

@@ -129,7 +129,7 @@ TEST_CASE("a waiter beyond those that are authorized at once is not granted eith
 }
 
 TEST_CASE("mutant: waiter_outlives_token") {
-  CHECK(tells_mutant("waiter_outlives_token", [] {
+  CHECK(detects_mutant("waiter_outlives_token", [] {
     later_driver d;
     const auto holder = d.open(1), revoked = d.open(2);
     const auto secret = d.token(all_keys), other = d.token(all_keys);
@@ -222,7 +222,7 @@ TEST_CASE("OnEnd does what its token still permits, each operation by itself; wi
 }
 
 TEST_CASE("mutant: on_end_outlives_token") {
-  CHECK(tells_mutant("on_end_outlives_token", [] {
+  CHECK(detects_mutant("on_end_outlives_token", [] {
     later_driver d;
     d.open(1);
     const auto secret = d.token(all_keys);

@@ -141,7 +141,7 @@ TEST_CASE("ids") {
 }
 
 TEST_CASE("mutant: ended_id_taken_again") {
-  CHECK(tells_mutant("ended_id_taken_again", [] {
+  CHECK(detects_mutant("ended_id_taken_again", [] {
     claims_driver d;
     const auto s = d.open(1);
     d.drops("x", "a");
@@ -241,7 +241,7 @@ TEST_CASE("mutant: claim_ends_without_bound") {
     return d.m.claims_counted().ends <= claim_ends_max;
   };
   bounded();
-  CHECK(tells_mutant("claim_ends_without_bound", [&d] {
+  CHECK(detects_mutant("claim_ends_without_bound", [&d] {
     d.drops("x", "one more " + std::string());
     for (int i = 0; i < 3; ++i)
       d.drops("x", "m" + std::to_string(d.index().value));

@@ -71,7 +71,7 @@ TEST_CASE("mutant: claim_end_forgotten_early") {
   const auto s = d.open(1);
   for (std::uint64_t i = 0; i <= claim_ends_max; ++i)
     REQUIRE(d.drops_from("b", "o", "x" + std::to_string(i)) == "true");
-  CHECK(tells_mutant("claim_end_forgotten_early", [&] {
+  CHECK(detects_mutant("claim_end_forgotten_early", [&] {
     d.drops_from("b", "o", "y" + std::to_string(d.index().value));
     return d.asks_from("a", "o", s, "x0") == "ended withdrawn";
   }));
@@ -191,7 +191,7 @@ TEST_CASE("a limit that was set and is unset follows the claims again") {
 }
 
 TEST_CASE("mutant: unpinned_limit_stays") {
-  CHECK(tells_mutant("unpinned_limit_stays", [] {
+  CHECK(detects_mutant("unpinned_limit_stays", [] {
     clients_driver d;
     const auto s = d.open(1), t = d.open(2);
     d.asks_from("a", "sem", s, "1", permits(1, 2));

@@ -63,8 +63,8 @@ texts order_of_queue() {
 TEST_CASE("the queue: priority descending, ticket ascending, nothing overtakes") {
   CHECK(who_is_let_in() == "waiting 2");
   CHECK(order_of_queue() == texts{"d", "b", "c", "a"});
-  CHECK(tells_mutant("unfit_head_overtaken", [] { return who_is_let_in() == "waiting 2"; }));
-  CHECK(tells_mutant("tickets_before_priorities", [] { return order_of_queue() == texts{"d", "b", "c", "a"}; }));
+  CHECK(detects_mutant("unfit_head_overtaken", [] { return who_is_let_in() == "waiting 2"; }));
+  CHECK(detects_mutant("tickets_before_priorities", [] { return order_of_queue() == texts{"d", "b", "c", "a"}; }));
 }
 
 TEST_CASE("readers are granted together, and a writer between them keeps its position") {
@@ -109,7 +109,7 @@ TEST_CASE("fences rise over claims and locks of keys, and differ within an entry
     return rises && next > newest && d.get("k")->fence == fences[0];
   };
   CHECK(differ());
-  CHECK(tells_mutant("fences_of_one_entry_alike", differ));
+  CHECK(detects_mutant("fences_of_one_entry_alike", differ));
 }
 
 // docs/internals/adr/0016: without claims in use, several grants of one transaction share a token.
@@ -184,7 +184,7 @@ TEST_CASE("mutant: claim_granted_past_deadline") {
     d.alarm();
     return !granted && d.ended("x", "b") == "deadline";
   };
-  CHECK(tells_mutant("claim_granted_past_deadline", dropped));
+  CHECK(detects_mutant("claim_granted_past_deadline", dropped));
 }
 
 // Rule 14: "Every entry first expires what is due, at most 1,000 items".
@@ -206,7 +206,7 @@ TEST_CASE("an entry ends a thousand things that are due, and the alarm rings aga
            (copy->alarm(), copy->m.claims_counted().waiters == 0) && copy->sound();
   };
   CHECK(in_parts());
-  CHECK(tells_mutant("due_without_bound", in_parts));
+  CHECK(detects_mutant("due_without_bound", in_parts));
 }
 
 // Invariant 7: "Alarms that are dropped, doubled, late ... change no grant".

@@ -101,7 +101,7 @@ TEST_CASE("every path on which a key is written: table") {
 }
 
 TEST_CASE("a recursive delete meets the guards below it") {
-  CHECK(tells_mutant("guard_below_tree_ignored", [] {
+  CHECK(detects_mutant("guard_below_tree_ignored", [] {
     claims_driver d;
     d.set("g/a", "v");
     guards(d, "g/");
@@ -125,7 +125,7 @@ TEST_CASE("which fencing token a guard accepts") {
   d.apply(claim_mode_set{"n", "w", claim_mode::shared});
   CHECK(d.fenced_set("g/x", claim_n, d.fence("n", "w")) == "fence");
   const auto closed_to_readers = [&d] { return d.fenced_set("g/x", claim_n, d.fence("n", "w")) == "fence"; };
-  CHECK(tells_mutant("guard_lets_readers_pass", closed_to_readers));
+  CHECK(detects_mutant("guard_lets_readers_pass", closed_to_readers));
 }
 
 // Rule 36: "If the guarding key lies below the prefix, its acquire and release pass."
@@ -179,7 +179,7 @@ TEST_CASE("a client that sets guards without end keeps no other from guarding", 
     REQUIRE(guards_from("a", "a" + std::to_string(i) + "/") == "true");
   const auto refused = [&] { return guards_from("a", "more/") == "guards-full"; };
   CHECK(refused());
-  CHECK(tells_mutant("guards_without_share", refused));
+  CHECK(detects_mutant("guards_without_share", refused));
   d.apply(guard_remove{"more/", 0});        // set by the mutant
   CHECK(guards_from("a", "a0/") == "true"); // it exists
   for (int client = 0; client < 9; ++client)

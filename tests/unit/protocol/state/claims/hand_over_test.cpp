@@ -45,7 +45,7 @@ TEST_CASE("hand-over") {
 }
 
 TEST_CASE("mutants of hand-over") {
-  CHECK(tells_mutant("hand_over_to_the_head", [] {
+  CHECK(detects_mutant("hand_over_to_the_head", [] {
     claims_driver d;
     const auto a = d.open(1), b = d.open(2), c = d.open(3);
     d.asks("x", a, "a");
@@ -54,7 +54,7 @@ TEST_CASE("mutants of hand-over") {
     hands(d, "x", "a", "c");
     return d.holders("x") == texts{"c"};
   }));
-  CHECK(tells_mutant("hand_over_closes_cycle", [] {
+  CHECK(detects_mutant("hand_over_closes_cycle", [] {
     claims_driver d;
     const auto a = d.open(1), b = d.open(2), c = d.open(3);
     d.asks("x", a, "a");
@@ -101,7 +101,7 @@ TEST_CASE("a cycle is refused and shown") {
            d.waiters("x").empty() && d.asks("x", b) == "waiting 1" && d.sound();
   };
   CHECK(refused());
-  CHECK(tells_mutant("deadlock_not_looked_for", refused));
+  CHECK(detects_mutant("deadlock_not_looked_for", refused));
 }
 
 TEST_CASE("cycles through queues, through locks of keys, and through a larger priority") {
@@ -229,7 +229,7 @@ TEST_CASE("from level 8 on a search examines at most 10,000 claims", "[B5]") {
     return std::get<claim_answer>(named).search_cut;
   };
   CHECK(is_cut());
-  CHECK(tells_mutant("deadlock_search_without_bound", is_cut));
+  CHECK(detects_mutant("deadlock_search_without_bound", is_cut));
   CHECK(d.sound());
 }
 
@@ -296,7 +296,7 @@ TEST_CASE("permissions of claims", "[B14][B17][B18]") {
     guard.client_address = "192.0.2.1";
     const auto refused = [&] { return d.denied(writer, guard) == permission_denied; };
     CHECK(refused());
-    CHECK(tells_mutant("guard_by_keys_of_others", refused));
+    CHECK(detects_mutant("guard_by_keys_of_others", refused));
     d.apply(guard_remove{"g/", 0}); // set by the mutant
     CHECK(d.denied(keeper, guard).empty());
     command own = guard_set{"g/", {"x", space}};

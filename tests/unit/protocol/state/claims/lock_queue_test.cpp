@@ -115,7 +115,7 @@ TEST_CASE("a wait that is requested again keeps its position, whatever order the
     return d.waiters("k", claim_space::keys) == texts{b, c};
   };
   CHECK(keeps());
-  CHECK(tells_mutant("renewed_wait_withdrawn", keeps));
+  CHECK(detects_mutant("renewed_wait_withdrawn", keeps));
 }
 
 TEST_CASE("a withdrawal changes nothing of a held, ended or unknown claim") {
@@ -150,7 +150,7 @@ TEST_CASE("claims are not withdrawn when a client disconnects") {
     return d.waiters("n") == texts{b};
   };
   CHECK(keeps());
-  CHECK(tells_mutant("disconnect_withdraws_claims", keeps));
+  CHECK(detects_mutant("disconnect_withdraws_claims", keeps));
 }
 
 TEST_CASE("only servers withdraw waits of clients that disconnected") {
@@ -183,7 +183,7 @@ TEST_CASE("a locked key is written, deleted, and deleted with its tree") {
     CHECK(d.waiters("t/k", claim_space::keys) == texts{c});
     CHECK(d.sound());
   }
-  CHECK(tells_mutant("removed_lock_grants_nobody", [] {
+  CHECK(detects_mutant("removed_lock_grants_nobody", [] {
     claims_driver d;
     const auto a = d.open(1), b = d.open(2);
     d.queue("k", a);
@@ -214,7 +214,7 @@ TEST_CASE("plain acquires lose while others queue") {
     return held && queued && d.get("k")->session == a;
   };
   CHECK(loses());
-  CHECK(tells_mutant("plain_acquire_overtakes_queue", loses));
+  CHECK(detects_mutant("plain_acquire_overtakes_queue", loses));
 }
 
 // The lock delay of a key belongs to its former holder, and nothing else ends a wait for it.

@@ -88,7 +88,7 @@ TEST_CASE("a holder that a restore brings back requests again while a lock delay
     return no && d.queues("k", a) == "true";
   };
   CHECK(refused());
-  CHECK(tells_mutant("holder_queues_in_delay", refused));
+  CHECK(detects_mutant("holder_queues_in_delay", refused));
 }
 
 // The archive brings back a, whose end was forgotten after ten minutes. b held the lock later. Now
@@ -112,7 +112,7 @@ TEST_CASE("a holder that a restore brings back gets a fence above all that other
            d.fenced_set("g/1", x, second) == "fence" && d.fenced_set("g/1", x, d.fence("x", "a")) == "true";
   };
   CHECK(above());
-  CHECK(tells_mutant("restore_gives_old_fences", above));
+  CHECK(detects_mutant("restore_gives_old_fences", above));
 }
 
 // An older archive is restored, and then a newer one. With the older one b waits and is granted
@@ -132,12 +132,12 @@ TEST_CASE("a fencing token from before an older archive does not return with a n
     return second != 0 && d.holders("x") == texts{"b"} && d.fence("x", "b") > second;
   };
   CHECK(above());
-  CHECK(tells_mutant("restore_gives_old_fences", above));
+  CHECK(detects_mutant("restore_gives_old_fences", above));
 }
 
 // c holds what the archive does not have, and may believe so until its delay is over.
 TEST_CASE("mutant: restore_leaves_no_ghosts") {
-  CHECK(tells_mutant("restore_leaves_no_ghosts", [] {
+  CHECK(detects_mutant("restore_leaves_no_ghosts", [] {
     claims_driver d;
     const auto a = d.open(1), c = d.open(3, 5000);
     const auto kept = save(d.m);
@@ -148,7 +148,7 @@ TEST_CASE("mutant: restore_leaves_no_ghosts") {
 }
 
 TEST_CASE("mutant: restore_forgets_ended_claims") {
-  CHECK(tells_mutant("restore_forgets_ended_claims", [] {
+  CHECK(detects_mutant("restore_forgets_ended_claims", [] {
     claims_driver d;
     const auto a = d.open(1);
     d.asks("x", a, "a");

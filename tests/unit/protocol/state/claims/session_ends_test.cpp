@@ -52,8 +52,8 @@ TEST_CASE("ghosts of semaphores withhold their own permits") {
     return rest && more && d.granted() == texts{"x:c"};
   };
   CHECK(withholds());
-  CHECK(tells_mutant("ghost_withholds_everything", withholds));
-  CHECK(tells_mutant("ghosts_not_looked_at", withholds));
+  CHECK(detects_mutant("ghost_withholds_everything", withholds));
+  CHECK(detects_mutant("ghosts_not_looked_at", withholds));
 }
 
 TEST_CASE("ghosts of readers block writers only; without a lock delay there is none") {
@@ -91,7 +91,7 @@ TEST_CASE("the end of a session ends its claims, its waits, and lets others in, 
            d.ended("x", "a") == "session" && d.standing("y", "w").ended->cause == "ttl";
   };
   CHECK(gone());
-  CHECK(tells_mutant("claim_of_dead_session_stays", gone));
+  CHECK(detects_mutant("claim_of_dead_session_stays", gone));
 }
 
 // Rule 19: "`set cas add delete delete-cas delete-tree` only, <= 64 operations and 64 KiB".
@@ -200,5 +200,5 @@ TEST_CASE("the ring has ten thousand sessions, and the oldest go first") {
       rows += row.table == table::ended_sessions;
     return rows == ended_sessions_max;
   };
-  CHECK(tells_mutant("ended_sessions_without_bound", bounded));
+  CHECK(detects_mutant("ended_sessions_without_bound", bounded));
 }
