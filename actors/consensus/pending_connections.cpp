@@ -131,14 +131,14 @@ const char* pending_connections::limit_against(const std::string& address) {
         std::find_if(waiting_.rbegin(), waiting_.rend(), [&](const connection& g) { return g.address == address; });
     if (oldest != waiting_.rend())
       drop(std::prev(oldest.base()));
-    else if (!make_room_(address, true))
+    else if (!close_one_(address, true))
       return "limits.rpc_max_conns_per_client";
   }
   if (connections() < limits_.connections_max)
     return nullptr;
   if (!waiting_.empty())
     drop(std::prev(waiting_.end()));
-  else if (!make_room_(address, false))
+  else if (!close_one_(address, false))
     return "total of peer connections";
   return nullptr;
 }

@@ -59,11 +59,11 @@ public:
   void set_known_hosts(std::set<std::string> hosts) { known_ = std::move(hosts); }
   bool is_known(const std::string& host) const { return known_.contains(host); }
   /// Sets the function to call at a limit when no pending connection can be closed.
-  /// @param make_room has left() called for one connection, to free a slot for one from that
+  /// @param close_one has left() called for one connection, to free a slot for one from that
   /// address. If the flag is set, only one from the same address may be chosen. false: none is
   /// closed
-  void when_full(std::function<bool(const std::string& address, bool from_there)> make_room) {
-    make_room_ = std::move(make_room);
+  void when_full(std::function<bool(const std::string& address, bool from_there)> close_one) {
+    close_one_ = std::move(close_one);
   }
 
 private:
@@ -86,7 +86,7 @@ private:
   int listener_;
   pending_limits limits_;
   std::function<tls::credentials_ptr()> credentials_;
-  std::function<bool(const std::string&, bool)> make_room_ = [](const std::string&, bool) { return false; };
+  std::function<bool(const std::string&, bool)> close_one_ = [](const std::string&, bool) { return false; };
   connection_list waiting_;                       ///< the newest first
   std::map<std::string, std::size_t> by_address_; ///< all connections, pending or identified
   std::size_t identified_count_ = 0;

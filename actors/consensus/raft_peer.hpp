@@ -268,8 +268,8 @@ private:
   std::vector<raft::persist_batch> unwritten_;
   bool writing_ = false;
   bool disk_full_ = false;
-  bool no_room_for_snapshot_ = false; ///< there was no space to store the last chunk received
-  std::string snapshot_error_;        ///< reason the last chunk was rejected, as logged
+  bool no_space_for_snapshot_ = false; ///< there was no space to store the last chunk received
+  std::string snapshot_error_;         ///< reason the last chunk was rejected, as logged
   monotonic_time retry_disk_at_{};
   std::vector<raft::persist_batch> in_flight_; ///< kept to be sent again if the disk was full
   raft::soft_state soft_;

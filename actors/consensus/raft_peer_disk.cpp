@@ -69,9 +69,9 @@ void raft_peer::on_log_written(const log_written& w) {
   const bool entries =
       std::any_of(in_flight_.begin(), in_flight_.end(), [](const auto& b) { return !b.entries.empty(); });
   // If entries arrive, the server continues without the snapshot that it had no space for.
-  const bool needed_no_snapshot = entries && std::exchange(no_room_for_snapshot_, false);
+  const bool needed_no_snapshot = entries && std::exchange(no_space_for_snapshot_, false);
   if (std::exchange(disk_full_, false) || needed_no_snapshot) {
-    metrics_.disk_full(no_room_for_snapshot_);
+    metrics_.disk_full(no_space_for_snapshot_);
     announce_self();
   }
   in_flight_.clear();
@@ -109,8 +109,8 @@ void raft_peer::on_chunk_loaded(const snapshot_chunk_loaded& s) {
 
 void raft_peer::on_chunk_stored(const snapshot_chunk_stored& s) {
   // A server that lacks only this snapshot may be few entries behind, and look healthy.
-  if (const bool full = s.no_space && !MUTANT(full_snapshot_told_healthy); full != no_room_for_snapshot_) {
-    no_room_for_snapshot_ = full;
+  if (const bool full = s.no_space && !MUTANT(full_snapshot_told_healthy); full != no_space_for_snapshot_) {
+    no_space_for_snapshot_ = full;
     metrics_.disk_full(disk_full_ || full);
     announce_self();
   }

@@ -190,7 +190,7 @@ void raft_peer::announce_self() {
   h.known = known_addresses();
   h.has_log = own.has_log;
   h.hears_cluster = own.hears_cluster;
-  h.disk_full = disk_full_ || no_room_for_snapshot_;
+  h.disk_full = disk_full_ || no_space_for_snapshot_;
   h.promises = true;
   h.round = own.first.round;
   h.given_up = own.first.given_up;

@@ -231,7 +231,7 @@ void raft_peer::answer_status(const status_request& s) {
   r.view = {core_.soft(), core_.config(), self_.id, serving_};
   r.commit = core_.commit_index();
   r.leader_commit = core_.leader_commit();
-  r.disk_full = disk_full_ || no_room_for_snapshot_;
+  r.disk_full = disk_full_ || no_space_for_snapshot_;
   r.checkpoint_unproven = vitals_->checkpoint_unproven.load(std::memory_order_relaxed);
   r.applied = log_index{vitals_->applied_index.load(std::memory_order_relaxed)};
   r.last = core_.last_index();

@@ -62,7 +62,7 @@ void client_connections::stop_listening() {
 
 void client_connections::accepted(boost::asio::io_context& loop, int fd, const std::string& address, bool https) {
   accepted_connection c{fd, admission_->admit(address), https};
-  if (c.address == nullptr && admission_->full() && make_room())
+  if (c.address == nullptr && admission_->full() && close_one())
     c.address = admission_->admit(address);
   if (c.address == nullptr) {
     metrics_.connection_refused();
@@ -150,7 +150,7 @@ void client_connections::shed() {
 }
 
 /// A few at a time, so that one scan of all connections serves many new ones.
-bool client_connections::make_room() {
+bool client_connections::close_one() {
   struct idle_one {
     monotonic_time since;
     std::shared_ptr<http_connection> connection;

@@ -81,7 +81,7 @@ private:
   void accepted(boost::asio::io_context& loop, int fd, const std::string& address, bool https);
   void count();
   /// Closes the oldest idle connections of the network with the most. @returns false: none is idle
-  bool make_room();
+  bool close_one();
   void log_space_freed(const std::string& network, std::size_t connections, std::size_t closed);
   std::shared_ptr<handshake_limiter> limiter(boost::asio::io_context& loop);
 

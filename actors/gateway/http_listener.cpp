@@ -117,9 +117,9 @@ std::optional<Id> id_of(const std::string& text, Find find, Id Entry::*id) {
     return number;
   Entry entry{};
   Entry* found = nullptr;
-  std::vector<char> room(16384);
-  while (find(text.c_str(), &entry, room.data(), room.size(), &found) == ERANGE && room.size() < (1u << 20))
-    room.resize(room.size() * 2);
+  std::vector<char> buffer(16384);
+  while (find(text.c_str(), &entry, buffer.data(), buffer.size(), &found) == ERANGE && buffer.size() < (1u << 20))
+    buffer.resize(buffer.size() * 2);
   return found != nullptr ? std::optional<Id>(found->*id) : std::nullopt;
 }
 

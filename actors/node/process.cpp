@@ -72,12 +72,12 @@ namespace {
 
 constexpr const char* dev_prefix = "belay-dev-";
 // An empty server takes 50 MB, and containers have 64 MB of this memory by default.
-constexpr std::uint64_t room_in_memory = 256u << 20;
+constexpr std::uint64_t memory_free_min = 256u << 20;
 
 bool has_memory(const std::string& folder) {
   struct statfs facts {};
   return ::statfs(folder.c_str(), &facts) == 0 && facts.f_type == TMPFS_MAGIC &&
-         facts.f_bavail * static_cast<std::uint64_t>(facts.f_bsize) >= room_in_memory;
+         facts.f_bavail * static_cast<std::uint64_t>(facts.f_bsize) >= memory_free_min;
 }
 
 /// @returns -1: it is in use, or belongs to another user

@@ -197,7 +197,7 @@ std::optional<cached_answers::place> cached_answers::place_for(const relayed_req
   if (const auto it = entries_.find(k); it != entries_.end())
     return it;
   const auto size = 2 * (k.first.size() + k.second.size()); // its request contains it again
-  if (!make_room(nullptr, 1, size))
+  if (!free_space(nullptr, 1, size))
     return std::nullopt;
   bytes_ += size;
   const auto it = entries_.try_emplace(k).first;
@@ -206,7 +206,7 @@ std::optional<cached_answers::place> cached_answers::place_for(const relayed_req
 }
 
 /// Drops the least recently used entries, except those with waiting clients.
-bool cached_answers::make_room(const entry* but_for, std::size_t entries, std::size_t bytes) {
+bool cached_answers::free_space(const entry* but_for, std::size_t entries, std::size_t bytes) {
   while (entries_.size() + entries > settings_.entries_max || bytes_ + bytes > settings_.bytes_max) {
     auto oldest = entries_.end();
     for (auto it = entries_.begin(); it != entries_.end(); ++it)
@@ -254,7 +254,7 @@ void cached_answers::ask(place at) {
 /// @returns false: there is no space for it
 bool cached_answers::comes(question& q, std::size_t bytes) {
   const auto at = place_of(q);
-  if (q.counted + bytes > settings_.answer_bytes_max || !make_room(&at->second, 0, bytes))
+  if (q.counted + bytes > settings_.answer_bytes_max || !free_space(&at->second, 0, bytes))
     return false;
   q.counted += bytes;
   bytes_ += bytes;

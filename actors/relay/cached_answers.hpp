@@ -73,7 +73,7 @@ private:
 
   bool serves(const entry& e, const http::cached_read& r) const;
   std::optional<place> place_for(const relayed_request& r);
-  bool make_room(const entry* but_for, std::size_t entries, std::size_t bytes);
+  bool free_space(const entry* but_for, std::size_t entries, std::size_t bytes);
   void ask(place at);
   bool comes(question& q, std::size_t bytes);
   void answered(question& q);

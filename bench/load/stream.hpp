@@ -170,8 +170,8 @@ protected:
         if (in_.size() - len_ < 4096)
           in_.resize(std::max<size_t>(8192, in_.size() * 2));
       }
-      size_t room = in_.size() - len_;
-      ssize_t n = get(in_.data() + len_, room);
+      size_t space = in_.size() - len_;
+      ssize_t n = get(in_.data() + len_, space);
       if (n > 0) {
         len_ += size_t(n);
         carried().received += size_t(n);
@@ -179,7 +179,7 @@ protected:
         on_bytes();
         if (fd < 0 || epoch_ != was)
           return;
-        if (ssl_ == nullptr ? size_t(n) < room
+        if (ssl_ == nullptr ? size_t(n) < space
                             : drained_ && SSL_has_pending(ssl_) == 0 && BIO_pending(SSL_get_rbio(ssl_)) == 0)
           return; // the next arrival is a new edge
       } else if (n == 0) {

@@ -1,8 +1,8 @@
 #include "client/asio/socket_world.hpp"
 
 #include "client/asio/byte_stream.hpp"
+#include "client/core/connection_classes.hpp"
 #include "client/core/json_answers.hpp"
-#include "client/core/rooms.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
@@ -73,11 +73,11 @@ public:
 
   struct exchange {
     exchange(operation& o, request r, instant d, streamed_bodies b, asio::io_context& loop)
-        : op(&o), question(std::move(r)), bodies(std::move(b)), kind(room_of(question)), deadline(d), timer(loop) {}
+        : op(&o), question(std::move(r)), bodies(std::move(b)), kind(class_of(question)), deadline(d), timer(loop) {}
     operation* op;
     request question;
     streamed_bodies bodies;
-    room kind;
+    connection_class kind;
     instant asked = lease_clock::now();
     instant deadline;
     asio::steady_timer timer;
@@ -133,13 +133,13 @@ public:
   std::uint64_t next_ticket = 1;
   std::unordered_map<std::uint64_t, std::shared_ptr<sleeper>> sleepers;
   std::unordered_map<std::uint64_t, std::shared_ptr<exchange>> exchanges;
-  rooms has_room;
+  connection_classes classes;
   std::vector<connection_ptr> connections;
 };
 
 socket_world::parts::parts(asio::io_context& l, transport_options o)
     : loop(l), options(std::move(o)), random(std::random_device{}()),
-      has_room(options.connections_max, options.waiting_max) {
+      classes(options.connections_max, options.waiting_max) {
   bool any_tls = false;
   for (const auto& text : options.servers) {
     auto address = parse_server(text);
@@ -173,7 +173,7 @@ void socket_world::parts::close_all() noexcept {
     e->timer.cancel();
   sleepers.clear();
   exchanges.clear();
-  has_room = rooms(options.connections_max, options.waiting_max);
+  classes = connection_classes(options.connections_max, options.waiting_max);
   auto all = std::exchange(connections, {});
   for (auto& c : all)
     drop(c);
@@ -227,39 +227,39 @@ void socket_world::parts::finish(std::uint64_t ticket, bool stopped, answer a) {
 }
 
 void socket_world::parts::next_waiting() {
-  while (auto ticket = has_room.next())
+  while (auto ticket = classes.next())
     dispatch(*ticket);
 }
 
 void socket_world::parts::give(exchange& e, std::uint64_t ticket, const connection_ptr& c) {
   e.on = c;
   c->ticket = ticket;
-  has_room.begun(e.kind);
+  classes.begun(e.kind);
 }
 
 socket_world::parts::connection_ptr socket_world::parts::take_back(exchange& e) {
   auto c = std::exchange(e.on, nullptr);
   if (c)
-    has_room.ended(e.kind);
+    classes.ended(e.kind);
   return c;
 }
 
 /// The response is not needed any more.
 void socket_world::parts::gone(std::uint64_t ticket, exchange& e) {
   e.timer.cancel();
-  has_room.gone(e.kind);
+  classes.gone(e.kind);
   if (auto c = take_back(e)) {
     c->ticket = 0;
     drop(c);
   } else {
-    has_room.withdraw(e.kind, ticket);
+    classes.withdraw(e.kind, ticket);
   }
 }
 
 void socket_world::parts::dispatch(std::uint64_t ticket) {
   auto& e = *exchanges.at(ticket);
-  if (!has_room.is_free(e.kind)) {
-    has_room.enqueue(e.kind, ticket);
+  if (!classes.is_free(e.kind)) {
+    classes.enqueue(e.kind, ticket);
     return;
   }
   // Use an idle connection, if there is one.
@@ -278,7 +278,7 @@ void socket_world::parts::dispatch(std::uint64_t ticket) {
     send(c);
     return;
   }
-  if (connections.size() >= has_room.connections_max()) {
+  if (connections.size() >= classes.connections_max()) {
     // Close an idle connection to another server.
     auto unused = std::find_if(idle.begin(), idle.end(), [](const auto& c) { return !c->closed && c->ticket == 0; });
     if (unused != idle.end())
@@ -581,8 +581,8 @@ void socket_world::ask(operation& op, const request& q, instant deadline, stream
   op.ticket = parts_->next_ticket++;
   auto ticket = op.ticket;
   auto e = std::make_shared<parts::exchange>(op, q, deadline, std::move(bodies), parts_->loop);
-  bool full = !parts_->has_room.takes(e->kind);
-  parts_->has_room.came(e->kind);
+  bool full = !parts_->classes.takes(e->kind);
+  parts_->classes.came(e->kind);
   parts_->exchanges.emplace(ticket, e);
   if (full || parts_->wrong.why() != reason::none) {
     auto refused = full ? answer::none(false, "too many requests are waiting", reason::limit)
@@ -621,7 +621,7 @@ void socket_world::forget(operation& op) noexcept {
   auto e = found->second;
   parts_->exchanges.erase(found);
   parts_->gone(op.ticket, *e);
-  if (parts_->has_room.somebody_queues())
+  if (parts_->classes.somebody_queues())
     asio::post(parts_->loop, [p = parts_] { p->next_waiting(); });
 }
 

@@ -34,13 +34,13 @@ void gzip_stream::append(std::string& out, std::string_view bytes, bool last) {
   z.avail_in = static_cast<uInt>(bytes.size());
   for (;;) {
     const auto begin = out.size();
-    const auto room = deflateBound(&z, z.avail_in);
-    out.resize(begin + room);
+    const auto bound = deflateBound(&z, z.avail_in);
+    out.resize(begin + bound);
     z.next_out = reinterpret_cast<Bytef*>(out.data() + begin);
-    z.avail_out = static_cast<uInt>(room);
+    z.avail_out = static_cast<uInt>(bound);
     const auto returned = deflate(&z, last ? Z_FINISH : Z_NO_FLUSH);
     INVARIANT(returned != Z_STREAM_ERROR);
-    out.resize(begin + room - z.avail_out);
+    out.resize(begin + bound - z.avail_out);
     if (last ? returned == Z_STREAM_END : z.avail_in == 0 && z.avail_out != 0)
       return;
   }

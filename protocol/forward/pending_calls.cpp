@@ -20,7 +20,7 @@ constexpr std::chrono::seconds forward_timeout{1};
 // ---- queued
 
 bool pending_calls::enqueue(queued_call c) {
-  if (queued_.has_room_for(c)) {
+  if (queued_.has_space_for(c)) {
     queued_.add(std::move(c));
     return true;
   }
@@ -125,7 +125,7 @@ void pending_calls::ask_again() {
 
 /// Queues again what was not proposed, or may be done twice. If there is no space it is rejected.
 void pending_calls::keep(queued_calls& where, queued_call c) {
-  if (where.has_room_for(c)) {
+  if (where.has_space_for(c)) {
     where.add(std::move(c));
     return;
   }

@@ -24,14 +24,14 @@ public:
   /// @param limit of clients' calls
   explicit queued_calls(std::size_t limit = count_max) : budgets_{{{limit}, {own_count_max}}} {}
 
-  bool has_room_for(const queued_call& c) const {
+  bool has_space_for(const queued_call& c) const {
     const auto& r = budgets_[is_own(c)];
     return r.count < r.limit && r.bytes + c.bytes->size() <= bytes_max;
   }
 
   /// @returns false: full, nothing was added.
   bool add(queued_call c) {
-    if (!has_room_for(c))
+    if (!has_space_for(c))
       return false;
     auto& r = budgets_[is_own(c)];
     ++r.count;

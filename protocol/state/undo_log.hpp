@@ -87,13 +87,13 @@ public:
   /// @returns false: there were more than limit_keys() allows; none were kept
   template <class F>
   bool take_keys(F&& take) {
-    constexpr std::size_t room_kept = 64;
+    constexpr std::size_t capacity_kept = 64;
     const bool all = !too_many_keys_;
     if (all)
       for (auto& each : keys_)
         take(std::move(each));
     forget_keys();
-    if (keys_.capacity() > room_kept)
+    if (keys_.capacity() > capacity_kept)
       keys_.shrink_to_fit();
     return all;
   }

@@ -87,14 +87,14 @@ public:
     std::string_view bytes = parts.size() == 1 ? parts.front() : std::string_view(joined);
     const auto obstacle = disk_.next_obstacle();
     const auto old_size = inode_->bytes.size();
-    const auto room = old_size + disk_.free_bytes();
-    const bool full = offset + bytes.size() > room;
+    const auto space = old_size + disk_.free_bytes();
+    const bool full = offset + bytes.size() > space;
     if (obstacle == obstacle::failing)
       bytes = bytes.substr(0, bytes.size() / 2);
     else if (obstacle == obstacle::stopping)
       bytes = bytes.substr(0, bytes.size() * disk_.stop_part_ >> 16);
     else if (full)
-      bytes = bytes.substr(0, room > offset ? room - offset : 0);
+      bytes = bytes.substr(0, space > offset ? space - offset : 0);
     disk_.stop_part_ = obstacle == obstacle::stopping ? 0 : disk_.stop_part_; // later calls are not done at all
     if (!bytes.empty())
       disk_.write(*inode_, offset, bytes);

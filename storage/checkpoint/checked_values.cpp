@@ -21,16 +21,16 @@ int put_checked(lmdb_transaction& txn, std::string_view key, std::initializer_li
     n += p.size();
     crc = crc32c(p, crc);
   }
-  char* room = nullptr;
-  if (int rc = txn.reserve(key, n, flags, room); rc != 0)
+  char* buffer = nullptr;
+  if (int rc = txn.reserve(key, n, flags, buffer); rc != 0)
     return rc;
-  *room++ = static_cast<char>(version);
+  *buffer++ = static_cast<char>(version);
   for (int i = 0; i < 4; ++i)
-    *room++ = static_cast<char>(crc >> (8 * i));
+    *buffer++ = static_cast<char>(crc >> (8 * i));
   for (auto p : parts) {
     if (!p.empty())
-      std::memcpy(room, p.data(), p.size());
-    room += p.size();
+      std::memcpy(buffer, p.data(), p.size());
+    buffer += p.size();
   }
   return 0;
 }

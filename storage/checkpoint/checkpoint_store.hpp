@@ -49,12 +49,12 @@ struct kept_row {
   std::size_t bytes_max = 0;                          ///< upper bound of the appended bytes
 };
 
-/// The bytes of a row_change that is not removed, or of a kept_row, written to the buffer `room`.
+/// The bytes of a row_change that is not removed, or of a kept_row, written to the buffer `buffer`.
 template <class Row>
-std::string_view value_of(const Row& row, std::string& room) {
-  room.clear();
-  row.append_value(room);
-  return room;
+std::string_view value_of(const Row& row, std::string& buffer) {
+  buffer.clear();
+  row.append_value(buffer);
+  return buffer;
 }
 
 /// What the stored window of changes lacks (state::unkept_changes).

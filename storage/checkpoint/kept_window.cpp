@@ -28,11 +28,11 @@ log_index index_in(std::string_view key) {
   return log_index{key.size() == place_bytes ? number_in(key, 0) : 0};
 }
 
-std::uint64_t room_for(const std::vector<kept_row>& rows) {
-  room_estimate room;
+std::uint64_t space_for(const std::vector<kept_row>& rows) {
+  space_estimate space;
   for (const auto& row : rows)
-    room.add(place_bytes, row.bytes_max);
-  return room.bytes();
+    space.add(place_bytes, row.bytes_max);
+  return space.bytes();
 }
 
 int put_record(lmdb_transaction& txn, const kept_record& r) {
@@ -41,8 +41,8 @@ int put_record(lmdb_transaction& txn, const kept_record& r) {
 }
 
 /// @param room buffer for its bytes, reused for each
-int put_change(lmdb_transaction& txn, const kept_row& row, std::string& room, unsigned flags) {
-  return put_checked(txn, key_of(row.index, row.effect), {value_of(row, room)}, flags);
+int put_change(lmdb_transaction& txn, const kept_row& row, std::string& buffer, unsigned flags) {
+  return put_checked(txn, key_of(row.index, row.effect), {value_of(row, buffer)}, flags);
 }
 
 /// Removes the rows of entries up to `floor`, and after `behind`.
@@ -124,7 +124,7 @@ result<bool> kept_window::keep(const std::optional<checkpoint_info>& there, cons
 }
 
 status kept_window::write_changes(const kept_record& r, const kept_delta& delta) {
-  return file_.commit(room_for(delta.rows), [&](lmdb_transaction& txn) {
+  return file_.commit(space_for(delta.rows), [&](lmdb_transaction& txn) {
     int rc = remove_outside(txn, delta.floor, *delta.behind);
     std::string value;
     for (auto row = delta.rows.begin(); rc == 0 && row != delta.rows.end(); ++row)
@@ -139,7 +139,7 @@ status kept_window::write_changes(const kept_record& r, const kept_delta& delta)
 
 status kept_window::write_all(kept_record r, const kept_delta& delta) {
   r.rows = delta.rows.size();
-  return file_.replace_with(room_for(delta.rows), [&](lmdb_transaction& txn) {
+  return file_.replace_with(space_for(delta.rows), [&](lmdb_transaction& txn) {
     int rc = put_record(txn, r);
     std::size_t uncommitted = 0;
     std::string value;

@@ -176,21 +176,21 @@ lmdb_checkpoint::sorted_rows lmdb_checkpoint::sorted(const checkpoint_delta& del
 
 status lmdb_checkpoint::commit_changes(const checkpoint_delta& delta) {
   const auto rows = sorted(delta);
-  room_estimate room;
+  space_estimate space;
   for (const auto* r : rows)
-    room.add(r->key.size(), r->bytes_max);
+    space.add(r->key.size(), r->bytes_max);
   row_sum replaced(hash_);
   bool carries_digest = proven_digest_ && !delta.read_whole && !always_whole_;
   const auto write = [&](lmdb_transaction& txn) {
     replaced = row_sum(hash_);
-    std::string room_for_value;
+    std::string value_buffer;
     for (const auto* r : rows) {
       // The hash of a damaged row is unknown: then the whole file is read.
       if (std::string_view before; carries_digest) {
         const int rc = get_row(txn, r->table, r->key, before);
         carries_digest = rc == MDB_NOTFOUND || (rc == 0 && replaced.add({r->table, r->key, before}).ok());
       }
-      const int rc = r->append_value ? put_row(txn, {r->table, r->key, value_of(*r, room_for_value)})
+      const int rc = r->append_value ? put_row(txn, {r->table, r->key, value_of(*r, value_buffer)})
                                      : remove_row(txn, r->table, r->key);
       if (rc != 0)
         return rc;
@@ -198,7 +198,7 @@ status lmdb_checkpoint::commit_changes(const checkpoint_delta& delta) {
     return put_info(txn, {delta.meta, delta.digest});
   };
   bool committed = false;
-  auto s = rows_.commit(room.bytes(), write, [&] {
+  auto s = rows_.commit(space.bytes(), write, [&] {
     committed = true;
     if (before_proof_)
       before_proof_();
@@ -223,22 +223,22 @@ status lmdb_checkpoint::commit_changes(const checkpoint_delta& delta) {
 status lmdb_checkpoint::commit_full(const checkpoint_delta& delta) {
   auto rows = sorted(delta);
   std::erase_if(rows, [](const row_change* r) { return !r->append_value; });
-  room_estimate room;
+  space_estimate space;
   for (const auto* r : rows)
-    room.add(r->key.size(), r->bytes_max);
+    space.add(r->key.size(), r->bytes_max);
   const auto fill = [&](lmdb_transaction& txn) -> status {
     row_appender appender(txn);
-    std::string room_for_value;
+    std::string value_buffer;
     int rc = 0;
     for (auto r = rows.begin(); rc == 0 && r != rows.end(); ++r)
-      rc = appender.add({(*r)->table, (*r)->key, value_of(**r, room_for_value)});
+      rc = appender.add({(*r)->table, (*r)->key, value_of(**r, value_buffer)});
     if (rc == 0)
       rc = appender.finish();
     if (rc == 0)
       rc = put_info(txn, {delta.meta, delta.digest});
     return as_status(rc, "cannot write", rows_.new_path());
   };
-  return rows_.replace_with(room.bytes(), fill, [&](lmdb_env& env) -> status {
+  return rows_.replace_with(space.bytes(), fill, [&](lmdb_env& env) -> status {
     if (before_proof_)
       before_proof_();
     auto s = prove_whole(env, {delta.meta, delta.digest});

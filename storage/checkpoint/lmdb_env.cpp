@@ -23,22 +23,22 @@ constexpr off_t dropped_from_bytes = 1 << 20;        // fewer are not worth sear
 constexpr std::uint64_t full_below_bytes = 1u << 20; // others may have freed a little meanwhile
 
 /// How much the file can still grow, by the file system and the limit of this process.
-std::uint64_t room_for(const std::string& path) {
-  std::uint64_t room = UINT64_MAX;
+std::uint64_t space_for(const std::string& path) {
+  std::uint64_t space = UINT64_MAX;
   struct statvfs disk {};
   if (::statvfs(path.c_str(), &disk) == 0)
-    room = static_cast<std::uint64_t>(disk.f_bavail) * disk.f_frsize;
+    space = static_cast<std::uint64_t>(disk.f_bavail) * disk.f_frsize;
   rlimit limit{};
   struct stat file {};
   if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && ::stat(path.c_str(), &file) == 0)
-    room = std::min<std::uint64_t>(room, limit.rlim_cur - std::min<rlim_t>(limit.rlim_cur, file.st_size));
-  return room;
+    space = std::min<std::uint64_t>(space, limit.rlim_cur - std::min<rlim_t>(limit.rlim_cur, file.st_size));
+  return space;
 }
 
 bool means_no_space(int code, const std::string& path) {
   // LMDB 0.9 returns EIO after a partial write, which is how a disk becomes full.
   return code == ENOSPC || code == EDQUOT || code == EFBIG || code == MDB_MAP_FULL ||
-         (code == EIO && room_for(path) < full_below_bytes);
+         (code == EIO && space_for(path) < full_below_bytes);
 }
 
 /// Excludes errors of the system: missing permission, a failing or full disk.
@@ -153,11 +153,11 @@ int lmdb_transaction::get(std::string_view key, std::string_view& value) {
   return rc;
 }
 
-int lmdb_transaction::reserve(std::string_view key, std::size_t value_bytes, unsigned flags, char*& room) {
+int lmdb_transaction::reserve(std::string_view key, std::size_t value_bytes, unsigned flags, char*& buffer) {
   auto k = val(key);
   MDB_val v{value_bytes, nullptr};
   const int rc = mdb_put(txn_, dbi_, &k, &v, flags | MDB_RESERVE);
-  room = static_cast<char*>(v.mv_data);
+  buffer = static_cast<char*>(v.mv_data);
   return rc;
 }
 

@@ -60,8 +60,8 @@ public:
 
   int begin(lmdb_env& env, bool write);
   int get(std::string_view key, std::string_view& value);
-  /// Reserves a value of `value_bytes` and sets `room` to its memory: fill it at once.
-  int reserve(std::string_view key, std::size_t value_bytes, unsigned flags, char*& room);
+  /// Reserves a value of `value_bytes` and sets `buffer` to its memory: fill it at once.
+  int reserve(std::string_view key, std::size_t value_bytes, unsigned flags, char*& buffer);
   int remove(std::string_view key);
   int entries(std::uint64_t& n);
   int commit();

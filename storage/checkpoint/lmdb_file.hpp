@@ -20,7 +20,7 @@ status as_status(int code, const std::string& what, const std::string& path);
 inline constexpr std::size_t appended_bytes_max = 8u << 20;
 
 /// Upper bound of the space for rows in the file.
-class room_estimate {
+class space_estimate {
 public:
   void add(std::size_t key_bytes, std::size_t value_bytes) { bytes_ += row_overhead + key_bytes + value_bytes; }
   std::uint64_t bytes() const { return bytes_; }

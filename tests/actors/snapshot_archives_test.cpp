@@ -24,9 +24,9 @@ using checkpoint_ptr = std::unique_ptr<sim::simulated_checkpoints>;
 /// Commits the rows, in whatever form they come.
 void commit(sim::simulated_checkpoints& store, storage::checkpoint_delta all) {
   all.digest = 0;
-  std::string room;
+  std::string buffer;
   for (const auto& r : all.rows)
-    all.digest += wire::row_hash_of(r.table, r.key, value_of(r, room)).value();
+    all.digest += wire::row_hash_of(r.table, r.key, value_of(r, buffer)).value();
   const auto s = store.commit(all);
   if (!s)
     FAIL(s.error());

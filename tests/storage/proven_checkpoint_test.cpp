@@ -49,9 +49,9 @@ struct story {
     d.rows = std::move(rows);
     d = storage::with_digest(*store, d);
     d.hash_of = [this](std::size_t i) {
-      std::string room;
+      std::string buffer;
       const auto& r = last.rows[i];
-      return *storage::hash_of_bytes(r.table, r.key, value_of(r, room));
+      return *storage::hash_of_bytes(r.table, r.key, value_of(r, buffer));
     };
     last = d;
     return d;
@@ -329,9 +329,9 @@ TEST_CASE("the commit before the newest one can be put in force, and back, in ea
     REQUIRE(env.ok());
     storage::lmdb_transaction txn;
     REQUIRE(txn.begin(**env, true) == 0);
-    char* room = nullptr;
-    REQUIRE(txn.reserve("k", v.size(), 0, room) == 0);
-    v.copy(room, v.size());
+    char* buffer = nullptr;
+    REQUIRE(txn.reserve("k", v.size(), 0, buffer) == 0);
+    v.copy(buffer, v.size());
     REQUIRE(txn.commit() == 0);
   };
   std::string before = "none";

@@ -29,10 +29,10 @@ inline checkpoint_delta with_digest(checkpoint_store& store, checkpoint_delta d)
     (void)store.load([&](std::uint8_t table, std::string_view key, std::string_view value) {
       rows[{table, std::string(key)}] = *hash_of_bytes(table, key, value);
     });
-  std::string room;
+  std::string buffer;
   for (const auto& r : d.rows)
     if (r.append_value)
-      rows[{r.table, r.key}] = *hash_of_bytes(r.table, r.key, value_of(r, room));
+      rows[{r.table, r.key}] = *hash_of_bytes(r.table, r.key, value_of(r, buffer));
     else
       rows.erase({r.table, r.key});
   d.digest = 0;

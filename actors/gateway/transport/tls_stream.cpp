@@ -69,14 +69,14 @@ unsent_output::outcome tls_stream::send_sealed(int fd, std::size_t& left_of_turn
   return unsent_output::outcome::sent;
 }
 
-unsent_output::outcome tls_stream::send(int fd, unsent_output& plain, std::string& room, std::size_t& moved) {
+unsent_output::outcome tls_stream::send(int fd, unsent_output& plain, std::string& scratch, std::size_t& moved) {
   using outcome = unsent_output::outcome;
   moved = 0;
   if (!channel_)
     return outcome::sent;
   auto& sealed = channel_->output();
-  if (sealed.empty() && sealed.capacity() < room.capacity())
-    sealed.swap(room);
+  if (sealed.empty() && sealed.capacity() < scratch.capacity())
+    sealed.swap(scratch);
   auto left_of_turn = unsent_output::bytes_per_turn;
   auto o = outcome::sent;
   for (;;) {
@@ -93,8 +93,8 @@ unsent_output::outcome tls_stream::send(int fd, unsent_output& plain, std::strin
     }
   }
   if (sealed.empty() && sealed.capacity() > kept_sealed_bytes_max) {
-    if (room.capacity() < sealed.capacity())
-      room.swap(sealed); // the warm buffer stays with the gateway
+    if (scratch.capacity() < sealed.capacity())
+      scratch.swap(sealed); // the warm buffer stays with the gateway
     if (sealed.capacity() > kept_sealed_bytes_max)
       sealed = std::string();
   }

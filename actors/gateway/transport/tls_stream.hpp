@@ -47,9 +47,9 @@ public:
   /// Encrypted bytes not sent yet.
   std::size_t unsent() const { return channel_ ? channel_->output().size() - sent_ : 0; }
   /// Encrypts and sends what is in `plain`, up to the limit of one turn.
-  /// @param room a scratch buffer, empty before and afterwards
+  /// @param scratch a scratch buffer, empty before and afterwards
   /// @param moved set to the bytes that the socket took
-  unsent_output::outcome send(int fd, unsent_output& plain, std::string& room, std::size_t& moved);
+  unsent_output::outcome send(int fd, unsent_output& plain, std::string& scratch, std::size_t& moved);
   /// Appends close_notify after the unsent bytes. @returns false: it had been appended before
   bool end();
 

@@ -34,7 +34,7 @@ claim_refusal ended(const claim_end_record& end) {
 // ---- limits
 
 /// Why another waiter would exceed a limit. `before`: the waiter that it replaces; null: none.
-refused no_room_for(const tables& t, const claim_record& c, const claim_record* before) {
+refused over_limit(const tables& t, const claim_record& c, const claim_record* before) {
   if (c.value->size() > claim_value_bytes_max)
     return refuse_claim(claim_error::value_size, "Value is too large (" + std::to_string(c.value->size()) + " > " +
                                                      std::to_string(claim_value_bytes_max) + " bytes)");
@@ -263,7 +263,7 @@ reply apply_claims(applying& a, const claim_ask& c) {
   const bool at_once = fits_at_once(a.t, *row, shape);
   if (at_once && row->value->size() <= claim_value_bytes_max)
     PROBE("claims: granted at once");
-  else if (auto wrong = no_room_for(a.t, *row, nullptr))
+  else if (auto wrong = over_limit(a.t, *row, nullptr))
     return std::move(*wrong);
   bool search_cut = false;
   if (auto wrong = take_in(a, std::move(row), at_once, search_cut))
@@ -313,7 +313,7 @@ reply wait_for_lock(applying& a, const kv_acquire& c, const std::string& session
     return ends_full();
   if (first)
     row->ticket = a.t.marks.at(mark::last_ticket).next().value;
-  if (auto wrong = no_room_for(a.t, *row, before.get()))
+  if (auto wrong = over_limit(a.t, *row, before.get()))
     return std::move(*wrong);
   bool search_cut = false;
   if (auto wrong = take_in(a, std::move(row), false, search_cut))

@@ -14,7 +14,7 @@ kv_entry_ptr::kv_entry_ptr(const kv_entry_in_bytes& e) {
   std::unique_ptr<const rare_members> rare;
   if (e.flags != 0 || e.lock_index != 0 || e.fence != 0 || !e.session.empty())
     rare = std::make_unique<const rare_members>(rare_members{e.flags, e.lock_index, e.fence, std::string(e.session)});
-  const auto in_front = room_for_key(e.key.size());
+  const auto in_front = space_for_key(e.key.size());
   auto* memory = static_cast<char*>(::operator new(in_front + sizeof(stored) + e.value.size()));
   e.key.copy(memory + in_front - e.key.size(), e.key.size());
   stored_ = new (memory + in_front) stored{e.create_index, e.modify_index, std::move(rare),
@@ -25,7 +25,7 @@ kv_entry_ptr::kv_entry_ptr(const kv_entry_in_bytes& e) {
 void kv_entry_ptr::end(hosted_bytes& value) noexcept {
   // The last member: both end at the same address.
   auto* s = reinterpret_cast<stored*>(reinterpret_cast<char*>(&value + 1) - sizeof(stored));
-  auto* memory = reinterpret_cast<char*>(s) - room_for_key(s->key_size);
+  auto* memory = reinterpret_cast<char*>(s) - space_for_key(s->key_size);
   s->~stored();
   ::operator delete(memory);
 }

@@ -132,7 +132,7 @@ private:
   }
   static void end(hosted_bytes& value) noexcept;
   /// Space in front of it for the key, padded for alignment.
-  static constexpr std::size_t room_for_key(std::size_t key_size) {
+  static constexpr std::size_t space_for_key(std::size_t key_size) {
     return (key_size + alignof(stored) - 1) / alignof(stored) * alignof(stored);
   }
 

@@ -102,7 +102,7 @@ public:
   /// Inserts after p. @pre the separator is between p's and the next
   position insert_behind(position p, std::string separator, std::shared_ptr<Chunk> chunk) {
     if (nodes_[p.node_]->separators.size() == node_max)
-      p = make_room(p);
+      p = split_if_full(p);
     auto& n = *nodes_[p.node_];
     const auto at = p.at_ + 1;
     const auto offset = static_cast<std::ptrdiff_t>(at);
@@ -198,7 +198,7 @@ private:
   void index_nodes() { heads_.assign(nodes_.size() - 1, first_separators()); }
 
   /// Splits the node of that chunk. @returns the chunk's new position
-  position make_room(position p) {
+  position split_if_full(position p) {
     auto& full = *nodes_[p.node_];
     // Chunks that come in ascending order leave full nodes behind.
     const auto middle = p == last() ? node_max - 1 : node_max / 2;

@@ -31,7 +31,7 @@ TEST_CASE("the number of held calls is limited") {
   queued_calls held;
   for (std::size_t i = 0; i < queued_calls::count_max; ++i)
     REQUIRE(held.add(call_of(i + 1, 0)));
-  CHECK_FALSE(held.has_room_for(call_of(1, 0)));
+  CHECK_FALSE(held.has_space_for(call_of(1, 0)));
   CHECK_FALSE(held.add(call_of(1, 0)));
   CHECK(held.size() == queued_calls::count_max);
   held.take_all();
@@ -56,7 +56,7 @@ TEST_CASE("this node's own requests have their own limit") {
   };
   queued_calls held(1);
   REQUIRE(held.add(call_of(1, 1)));
-  REQUIRE_FALSE(held.has_room_for(call_of(2, 1)));
+  REQUIRE_FALSE(held.has_space_for(call_of(2, 1)));
   SECTION("so many") {
     for (std::size_t i = 0; i < queued_calls::own_count_max; ++i)
       REQUIRE(held.add(own(0)));

@@ -16,24 +16,24 @@ inline namespace v0 {
 namespace detail {
 
 /// The class of a request.
-enum class room : std::uint8_t {
+enum class connection_class : std::uint8_t {
   urgent,  ///< request::urgent()
   brief,   ///< the server answers at once
   waiting, ///< the server may block it
 };
 
-inline room room_of(const request& q) {
+inline connection_class class_of(const request& q) {
   if (q.is_urgent())
-    return room::urgent;
-  return q.waits() ? room::waiting : room::brief;
+    return connection_class::urgent;
+  return q.waits() ? connection_class::waiting : connection_class::brief;
 }
 
 /// An eighth of `connections` (1 to 8) and of `requests` is reserved for requests that do not wait.
 /// Urgent ones are never rejected, and have one more connection. A single one serves all others.
-class rooms {
+class connection_classes {
 public:
   /// @pre connections > 0
-  rooms(std::size_t connections, std::size_t requests)
+  connection_classes(std::size_t connections, std::size_t requests)
       : connections_(connections),
         for_waiting_(std::max<std::size_t>(connections - std::clamp<std::size_t>(connections / 8, 1, 8), 1)),
         requests_(requests), requests_waiting_(requests - requests / 8) {}
@@ -41,43 +41,43 @@ public:
   /// Maximum number of connections.
   std::size_t connections_max() const noexcept { return connections_ + 1; }
   /// Whether one more request of this class is accepted.
-  bool takes(room r) const noexcept {
-    if (r == room::urgent)
+  bool takes(connection_class r) const noexcept {
+    if (r == connection_class::urgent)
       return true;
-    auto all = there_[room::urgent] + there_[room::brief] + there_[room::waiting];
-    return all < requests_ && (r == room::brief || there_[r] < requests_waiting_);
+    auto all = there_[connection_class::urgent] + there_[connection_class::brief] + there_[connection_class::waiting];
+    return all < requests_ && (r == connection_class::brief || there_[r] < requests_waiting_);
   }
-  void came(room r) noexcept { ++there_[r]; }
-  void gone(room r) noexcept { --there_[r]; }
+  void came(connection_class r) noexcept { ++there_[r]; }
+  void gone(connection_class r) noexcept { --there_[r]; }
 
   /// Whether one more request of this class gets a connection.
-  bool is_free(room r) const noexcept {
-    auto others = busy_[room::brief] + busy_[room::waiting];
-    if (others + busy_[room::urgent] >= connections_max())
+  bool is_free(connection_class r) const noexcept {
+    auto others = busy_[connection_class::brief] + busy_[connection_class::waiting];
+    if (others + busy_[connection_class::urgent] >= connections_max())
       return false;
-    if (r == room::urgent)
+    if (r == connection_class::urgent)
       return true;
-    return others < connections_ && (r == room::brief || busy_[r] < for_waiting_);
+    return others < connections_ && (r == connection_class::brief || busy_[r] < for_waiting_);
   }
-  void begun(room r) noexcept { ++busy_[r]; }
-  void ended(room r) noexcept { --busy_[r]; }
+  void begun(connection_class r) noexcept { ++busy_[r]; }
+  void ended(connection_class r) noexcept { --busy_[r]; }
 
   /// The request waits for a connection. @param ticket larger than all before
-  void enqueue(room r, std::uint64_t ticket) { queues_[r].push_back(ticket); }
-  void withdraw(room r, std::uint64_t ticket) { std::erase(queues_[r], ticket); }
+  void enqueue(connection_class r, std::uint64_t ticket) { queues_[r].push_back(ticket); }
+  void withdraw(connection_class r, std::uint64_t ticket) { std::erase(queues_[r], ticket); }
   bool somebody_queues() const noexcept {
     return std::any_of(queues_.all.begin(), queues_.all.end(), [](const auto& q) { return !q.empty(); });
   }
   /// Dequeues the request that gets a connection now: an urgent one, else the oldest possible.
   std::optional<std::uint64_t> next() {
     std::deque<std::uint64_t>* first = nullptr;
-    for (auto r : {room::urgent, room::brief, room::waiting}) {
+    for (auto r : {connection_class::urgent, connection_class::brief, connection_class::waiting}) {
       auto& queue = queues_[r];
       if (queue.empty() || !is_free(r))
         continue;
       if (!first || queue.front() < first->front())
         first = &queue;
-      if (r == room::urgent)
+      if (r == connection_class::urgent)
         break;
     }
     if (!first)
@@ -91,8 +91,8 @@ private:
   template <class T>
   struct of_each {
     std::array<T, 3> all{};
-    T& operator[](room r) noexcept { return all[static_cast<std::size_t>(r)]; }
-    const T& operator[](room r) const noexcept { return all[static_cast<std::size_t>(r)]; }
+    T& operator[](connection_class r) noexcept { return all[static_cast<std::size_t>(r)]; }
+    const T& operator[](connection_class r) const noexcept { return all[static_cast<std::size_t>(r)]; }
   };
 
   std::size_t connections_;
