@@ -14,8 +14,8 @@ std::uint64_t mixed(std::string_view secret, std::string_view target) {
 
 } // namespace
 
-http::cache_mark cache_history::answered(std::string_view secret, const http::cached_read& r, const circumstances& c,
-                                         monotonic_time now) {
+http::cache_state cache_history::answered(std::string_view secret, const http::cached_read& r, const circumstances& c,
+                                          monotonic_time now) {
   const auto k = mixed(secret, r.target);
   const std::lock_guard lock(mutex_);
   forget_unused(now);

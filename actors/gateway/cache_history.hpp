@@ -31,8 +31,8 @@ public:
         0}; ///< time since the last contact to a leader, while there is none; zero: there is one
   };
   /// Call it for an answer with status 200. @param secret of the token; empty: anonymous
-  http::cache_mark answered(std::string_view secret, const http::cached_read& r, const circumstances& c,
-                            monotonic_time now);
+  http::cache_state answered(std::string_view secret, const http::cached_read& r, const circumstances& c,
+                             monotonic_time now);
 
   std::size_t size() const;
 

@@ -386,7 +386,7 @@ void http_gateway::ask(exchange& e, const http::local_request& r) {
   } else {
     questions_.begin(e, r, now());
     if (e.cached != nullptr && e.answer)
-      http::add_cache_mark(*e.answer, settings_.cached->answered(secret_of(e), *e.cached, {}, now()));
+      http::add_cache_headers(*e.answer, settings_.cached->answered(secret_of(e), *e.cached, {}, now()));
   }
 }
 
@@ -721,7 +721,7 @@ void http_gateway::answered(read_result& r) {
     else if (e->in_queue)
       claim_waits_.answered(*e, r, now());
     else {
-      mark_cached(*e, r);
+      note_cached(*e, r);
       if (large_answers_.take(*e, r, answer_due(), now())) {
         render_soon();
       } else {
@@ -734,7 +734,7 @@ void http_gateway::answered(read_result& r) {
 }
 
 /// A server's tables are its cache: their age is the time since the leader's last message.
-void http_gateway::mark_cached(exchange& e, const read_result& r) {
+void http_gateway::note_cached(exchange& e, const read_result& r) {
   const auto* found = r.found();
   if (e.cached == nullptr || found == nullptr || std::holds_alternative<state::refusal>(found->data))
     return;

@@ -207,7 +207,7 @@ private:
   void answered(write_results& w);
   void answered(const renew_result& r);
   void answered(read_result& r);
-  void mark_cached(exchange& e, const read_result& r);
+  void note_cached(exchange& e, const read_result& r);
   void answered(const status_result& s);
   void answered(archive_packed& p);
   void answered(const archive_unpacked& u);

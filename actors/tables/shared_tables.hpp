@@ -67,13 +67,13 @@ public:
   std::optional<read_result> read(std::size_t reader, const http::read_request& requested, monotonic_time now);
 
 private:
-  struct alignas(64) reader_mark {
+  struct alignas(64) reader_slot {
     std::atomic<bool> looks{false};
   };
 
   const vitals& vitals_;
   std::atomic<bool> written_{false};
-  std::vector<reader_mark> readers_;
+  std::vector<reader_slot> readers_;
   std::shared_ptr<const state::machine> machine_; ///< null: nothing is published yet
   std::atomic<bool> serving_{false}, has_leader_{false};
   std::atomic<monotonic_time::rep> lease_until_{0};

@@ -80,7 +80,7 @@ std::string snapshot_archives::parse(restoring& r) {
   const auto why = r.all.take(r.state, [&](state::dirty_row row) {
     const auto* c = std::get_if<state::counter>(&row.row);
     r.bootstrap_closed =
-        r.bootstrap_closed || (c != nullptr && c->name == name_of(state::mark::acl_bootstrap) && c->value > 0);
+        r.bootstrap_closed || (c != nullptr && c->name == name_of(state::index_kind::acl_bootstrap) && c->value > 0);
     r.rows->push_back(std::move(row));
   });
   r.state.clear();
@@ -98,7 +98,7 @@ void snapshot_archives::end_batch(restoring& r, archive_unpacked& answer) {
 /// on behalf of a token has ACLs in force, and a token with all permissions. The mark is a row
 /// of the log, so that servers of all versions apply the same; a restore lowers the index.
 void snapshot_archives::close_bootstrap(restoring& r) {
-  const std::string name(name_of(state::mark::acl_bootstrap));
+  const std::string name(name_of(state::index_kind::acl_bootstrap));
   r.bootstrap_closed = true;
   r.rows->push_back(
       {state::table::counters, name, state::counter{name, std::max<std::uint64_t>(1, r.all.info()->meta.index.value)}});

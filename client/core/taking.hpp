@@ -60,7 +60,7 @@ public:
         co_await sleep_until(it_.where(), limit.deadline(), limit.stop(), &opened_);
         continue;
       }
-      mark mine(*this);
+      opening_scope mine(*this);
       status made = co_await it_.open(limit);
       if (!made)
         co_return made.why();
@@ -68,15 +68,15 @@ public:
   }
 
 private:
-  class mark {
+  class opening_scope {
   public:
-    explicit mark(shared_session& s) : whose_(s) { whose_.opening_ = true; }
-    ~mark() {
+    explicit opening_scope(shared_session& s) : whose_(s) { whose_.opening_ = true; }
+    ~opening_scope() {
       whose_.opening_ = false;
       whose_.opened_.wake_all();
     }
-    mark(const mark&) = delete;
-    mark& operator=(const mark&) = delete;
+    opening_scope(const opening_scope&) = delete;
+    opening_scope& operator=(const opening_scope&) = delete;
 
   private:
     shared_session& whose_;

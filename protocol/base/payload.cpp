@@ -5,7 +5,7 @@
 namespace belay {
 
 void payload::block::end() noexcept {
-  if ((size_and_mark & hosted) == 0) {
+  if ((size_and_flag & hosted) == 0) {
     ::operator delete(this);
     return;
   }

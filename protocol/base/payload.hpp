@@ -68,13 +68,13 @@ private:
   struct block {
     static constexpr std::uint32_t hosted = std::uint32_t(1) << 31;
 
-    block(std::string_view text, std::uint32_t mark) noexcept
-        : size_and_mark(static_cast<std::uint32_t>(text.size()) | mark) {
+    block(std::string_view text, std::uint32_t flag) noexcept
+        : size_and_flag(static_cast<std::uint32_t>(text.size()) | flag) {
       PRECONDITION(text.size() < hosted);
       text.copy(bytes(), text.size());
     }
     char* bytes() noexcept { return reinterpret_cast<char*>(this + 1); }
-    std::string_view view() noexcept { return {bytes(), size_and_mark & ~hosted}; }
+    std::string_view view() noexcept { return {bytes(), size_and_flag & ~hosted}; }
     static block* of(std::string_view text) { return new (::operator new(sizeof(block) + text.size())) block(text, 0); }
     void add_owner() noexcept { owners.fetch_add(1, std::memory_order_relaxed); }
     /// @returns whether it was the last one
@@ -83,7 +83,7 @@ private:
     void end() noexcept;
 
     std::atomic<std::uint32_t> owners = 1;
-    std::uint32_t size_and_mark; ///< the mark: the block belongs to hosted_bytes
+    std::uint32_t size_and_flag; ///< the mark: the block belongs to hosted_bytes
   };
 
   block* block_ = nullptr;

@@ -94,10 +94,10 @@ number_error scan(std::string_view text, std::uint64_t& value) {
   unsigned base = 10;
   bool prefixed = false;
   if (text.front() == '0') {
-    const char mark = text.size() >= 3 ? static_cast<char>(text[1] | 0x20) : '0';
+    const char base_letter = text.size() >= 3 ? static_cast<char>(text[1] | 0x20) : '0';
     prefixed = true;
-    base = mark == 'x' ? 16 : mark == 'b' ? 2 : 8;
-    text.remove_prefix(mark == 'x' || mark == 'b' || mark == 'o' ? 2 : 1);
+    base = base_letter == 'x' ? 16 : base_letter == 'b' ? 2 : 8;
+    text.remove_prefix(base_letter == 'x' || base_letter == 'b' || base_letter == 'o' ? 2 : 1);
   }
   bool too_large = false;
   for (const char c : text) {

@@ -269,9 +269,9 @@ parsed_request parse(const raw_request& r, const route_settings& s, const std::f
     out.action = malformed_request();
     return out;
   }
-  const auto mark = std::min(target.find('?'), target.size());
-  const auto raw_query = target.substr(std::min(mark + 1, target.size()));
-  auto path = target.substr(0, mark);
+  const auto query_at = std::min(target.find('?'), target.size());
+  const auto raw_query = target.substr(std::min(query_at + 1, target.size()));
+  auto path = target.substr(0, query_at);
   std::string decoded;
   if (path.find('%') != std::string_view::npos) {
     if (!go_compat::decode_path(path, decoded)) {

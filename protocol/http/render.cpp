@@ -99,7 +99,7 @@ void add_read_headers(response& r, const read_request& request, const state::que
                       const read_meta& meta, const render_options& options) {
   add_meta(r, request, result, meta);
   if (options.cache)
-    add_cache_mark(r, *options.cache);
+    add_cache_headers(r, *options.cache);
   add_cursor(r, result);
   add_fence(r, request.query, result);
   add_remaining_times(r, meta);

@@ -53,7 +53,7 @@ struct raw_request {
 enum class consistency : std::uint8_t { normal, consistent, stale };
 
 /// Cache headers of a `?cached` read: `X-Cache`, on a hit `Age` (docs/contract/06, section 2).
-struct cache_mark {
+struct cache_state {
   bool hit = false;
   std::chrono::seconds age{0};
 };
@@ -66,7 +66,7 @@ struct render_options {
   bool keys_only = false;                                ///< changes without values
   bool rules_of_token = false;                           ///< only the rules of a token, in the current syntax
   std::shared_ptr<const filter::row_filter> filter = {}; ///< null: all rows
-  std::optional<cache_mark> cache = {};                  ///< nullopt: no cache headers
+  std::optional<cache_state> cache = {};                 ///< nullopt: no cache headers
 };
 
 /// A read of the replicated state, possibly blocking.

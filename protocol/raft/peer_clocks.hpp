@@ -11,13 +11,13 @@
 namespace belay::raft {
 
 /// A server's clocks, as sent in a frame.
-struct clock_mark {
+struct clock_sample {
   std::uint64_t sent_ns = 0;    ///< its monotonic clock when this was sent
   cluster_time wall;            ///< its wall clock then, milliseconds since 1970
   std::uint64_t contact_ns = 0; ///< sent_ns of the last mark it got from the receiver; zero: none yet
   std::uint64_t held_ns = 0;    ///< how long ago that was
 
-  bool operator==(const clock_mark&) const = default;
+  bool operator==(const clock_sample&) const = default;
 };
 
 /// The peer's wall clock minus the own one.
@@ -28,9 +28,9 @@ struct clock_skew {
 
 class peer_clocks {
 public:
-  clock_mark say(node_id peer, cluster_time wall, local_time now) const;
+  clock_sample say(node_id peer, cluster_time wall, local_time now) const;
   /// @returns nullopt: the peer has not received a mark yet, or sent an impossible one
-  std::optional<clock_skew> received(node_id peer, const clock_mark& mark, cluster_time wall, local_time now);
+  std::optional<clock_skew> received(node_id peer, const clock_sample& sample, cluster_time wall, local_time now);
   void lost(node_id peer) { peers_.erase(peer); }
   /// The largest known absolute skew of a connected peer; zero: none known.
   std::chrono::milliseconds largest() const;

@@ -65,11 +65,11 @@ inline feature_level level_of(const session_record& s) {
 
 /// Level of a mark that no checkpoint has until a feature of that level is used, e.g. claims.
 inline feature_level level_of(const counter& row) {
-  switch (named<mark>(row.name).value_or(mark::kvs)) {
-  case mark::claims:
-  case mark::last_fence:
-  case mark::last_ticket:
-  case mark::ended_sessions:
+  switch (named<index_kind>(row.name).value_or(index_kind::kvs)) {
+  case index_kind::claims:
+  case index_kind::last_fence:
+  case index_kind::last_ticket:
+  case index_kind::ended_sessions:
     return claims_level;
   default:
     return 0;

@@ -232,7 +232,7 @@ struct command : plain_command {
   /// Only with `by`: a server with the log up to here permitted it (machine::refuses). Zero: none.
   log_index authorized_at;
   /// It takes effect once, however often it is applied (docs/reference/exactly-once.md). nullopt: each time.
-  std::optional<once_mark> once;
+  std::optional<once_request> once;
   /// Address of the client that sent it; only for commands with has_client(). nullopt: some server
   /// is too old (client_address_level), or no client sent it; apply() decides as 0.2.0 did.
   std::optional<std::string> client_address;

@@ -4,7 +4,7 @@ namespace belay::state {
 
 namespace {
 
-constexpr const auto& names = names_of<mark>;
+constexpr const auto& names = names_of<index_kind>;
 constexpr std::string_view service_prefix = "service/";
 
 std::string service_row(std::string_view name) {
@@ -14,7 +14,7 @@ std::string service_row(std::string_view name) {
 } // namespace
 
 void counters::set_slot(std::size_t i, std::uint64_t value) {
-  auto& s = marks_[i];
+  auto& s = indexes_[i];
   if (s.value == value)
     return;
   if (log_.recording())
@@ -22,12 +22,12 @@ void counters::set_slot(std::size_t i, std::uint64_t value) {
                   s.value == 0 ? row_value() : row_value(counter{std::string(names[i]), s.value}));
   auto now = value == 0 ? row_value() : row_value(counter{std::string(names[i]), value});
   const auto hash = value == 0 ? 0 : row_hash(std::get<counter>(now));
-  log_.row_changed(table::counters, names[i], s.mark, std::move(now), s.hash, hash);
+  log_.row_changed(table::counters, names[i], s.index_kind, std::move(now), s.hash, hash);
   s.value = value;
   s.hash = hash;
 }
 
-void counters::set(mark m, log_index index) {
+void counters::set(index_kind m, log_index index) {
   set_slot(static_cast<std::size_t>(m), index.value);
 }
 
@@ -46,7 +46,7 @@ void counters::drop_service(std::string_view name) {
 }
 
 void counters::put(counter row) {
-  if (const auto m = named<mark>(row.name))
+  if (const auto m = named<index_kind>(row.name))
     set(*m, log_index{row.value});
   else {
     const std::string name = row.name;
@@ -55,31 +55,31 @@ void counters::put(counter row) {
 }
 
 void counters::erase(std::string_view name) {
-  if (const auto m = named<mark>(name))
+  if (const auto m = named<index_kind>(name))
     set(*m, {});
   else
     services_.erase(name);
 }
 
 void counters::append_rows(std::vector<dirty_row>& out) const {
-  for (std::size_t i = 0; i < marks_.size(); ++i)
-    if (marks_[i].value != 0)
-      out.push_back({table::counters, std::string(names[i]), counter{std::string(names[i]), marks_[i].value}});
+  for (std::size_t i = 0; i < indexes_.size(); ++i)
+    if (indexes_[i].value != 0)
+      out.push_back({table::counters, std::string(names[i]), counter{std::string(names[i]), indexes_[i].value}});
   services_.append_rows(out);
 }
 
 std::optional<std::string> counters::recount() const {
-  for (std::size_t i = 0; i < marks_.size(); ++i)
-    if (marks_[i].hash != (marks_[i].value == 0 ? 0 : row_hash(counter{std::string(names[i]), marks_[i].value})))
+  for (std::size_t i = 0; i < indexes_.size(); ++i)
+    if (indexes_[i].hash != (indexes_[i].value == 0 ? 0 : row_hash(counter{std::string(names[i]), indexes_[i].value})))
       return "the hash of row " + std::string(names[i]);
   return services_.recount();
 }
 
 std::uint64_t counters::recompute_digest() const {
   std::uint64_t sum = services_.recompute_digest();
-  for (std::size_t i = 0; i < marks_.size(); ++i)
-    if (marks_[i].value != 0)
-      sum += row_hash(counter{std::string(names[i]), marks_[i].value});
+  for (std::size_t i = 0; i < indexes_.size(); ++i)
+    if (indexes_[i].value != 0)
+      sum += row_hash(counter{std::string(names[i]), indexes_[i].value});
   return sum;
 }
 

@@ -7,7 +7,7 @@
 
 namespace belay::state {
 
-enum class mark : std::uint8_t {
+enum class index_kind : std::uint8_t {
   kvs,
   tombstones,
   sessions,
@@ -30,20 +30,19 @@ enum class mark : std::uint8_t {
 
 /// The names in checkpoints; never change one.
 template <>
-inline constexpr auto
-    names_of<mark> = std::to_array<std::string_view>({"kvs", "tombstones", "sessions", "nodes", "services", "checks",
-                                                      "last-extinction", "all-keys-removed", "fence-base", "restored",
-                                                      "acl-policies", "acl-roles", "acl-tokens", "acl-bootstrap",
-                                                      "claims", "last-fence", "last-ticket", "ended-sessions"});
-static_assert(count_of<mark> == static_cast<std::size_t>(mark::ended_sessions) + 1);
+inline constexpr auto names_of<index_kind> = std::to_array<std::string_view>(
+    {"kvs", "tombstones", "sessions", "nodes", "services", "checks", "last-extinction", "all-keys-removed",
+     "fence-base", "restored", "acl-policies", "acl-roles", "acl-tokens", "acl-bootstrap", "claims", "last-fence",
+     "last-ticket", "ended-sessions"});
+static_assert(count_of<index_kind> == static_cast<std::size_t>(index_kind::ended_sessions) + 1);
 
 class counters {
 public:
   explicit counters(undo_log& log) : log_(log), services_(log, table::counters) {}
 
   /// Zero: never.
-  log_index at(mark m) const { return log_index{marks_[static_cast<std::size_t>(m)].value}; }
-  void set(mark m, log_index index);
+  log_index at(index_kind m) const { return log_index{indexes_[static_cast<std::size_t>(m)].value}; }
+  void set(index_kind m, log_index index);
 
   /// Zero: the service has no instance.
   log_index of_service(std::string_view name) const;
@@ -65,12 +64,12 @@ private:
   struct slot {
     std::uint64_t value = 0;
     std::uint64_t hash = 0;
-    undo_log::bookmark mark;
+    undo_log::bookmark index_kind;
   };
   void set_slot(std::size_t i, std::uint64_t value);
 
   undo_log& log_;
-  std::array<slot, count_of<mark>> marks_; // an array, because mark::kvs changes with every write
+  std::array<slot, count_of<index_kind>> indexes_; // an array, because index_kind::kvs changes with every write
   undo_logged_map<counter> services_;
 };
 

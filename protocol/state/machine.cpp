@@ -241,7 +241,7 @@ reply run(applying& a, const session_destroy& c) {
 }
 
 reply run(applying& a, const session_expire& c) {
-  if (c.restored_at != a.t.marks.at(mark::restored) && !MUTANT(old_expiry_after_restore)) {
+  if (c.restored_at != a.t.indexes.at(index_kind::restored) && !MUTANT(old_expiry_after_restore)) {
     PROBE("machine: a restore came before the end of sessions");
     return true;
   }
@@ -493,7 +493,7 @@ reply machine::impl::carry_out_allowed(applying& a, const command& c) {
   if (const auto* commit = std::get_if<restore_commit>(&c))
     return put_in_force(a, *commit);
   if (!a.claims_in_use() && needs_claims(c))
-    t->marks.set(mark::claims, a.index);
+    t->indexes.set(index_kind::claims, a.index);
   auto answer = std::visit([&](const auto& each) { return run(a, each); }, static_cast<const plain_command&>(c));
   look_ahead(c, answer);
   if (auto* results = std::get_if<txn_reply>(&answer); results != nullptr && c.by)
@@ -631,7 +631,7 @@ std::optional<reply> machine::refuse_early(const command& c, cluster_time now, b
 }
 
 bool machine::has_claims() const {
-  return !impl_->t->marks.at(mark::claims).is_zero();
+  return !impl_->t->indexes.at(index_kind::claims).is_zero();
 }
 bool machine::waits(const claim_status& q) const {
   const auto claim = impl_->t->claims.claims.find(q.of, q.id);
@@ -668,7 +668,7 @@ std::size_t machine::key_count() const {
 }
 
 log_index machine::restored_at() const {
-  return impl_->t->marks.at(mark::restored);
+  return impl_->t->indexes.at(index_kind::restored);
 }
 
 std::optional<cluster_time> machine::locked_out_until(std::string_view key) const {

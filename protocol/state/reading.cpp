@@ -33,16 +33,16 @@ log_index prefix_index(const tables& t, std::string_view prefix, log_index newes
   // Where the reference falls back to an older tombstone (docs/contract/02, section 3,
   // regression 2), a recursive delete of a wider prefix counts, too. Existing keys are
   // newer than any such delete, so this only raises the index of emptied prefixes.
-  return std::max({own, t.graves.newest_tree_around(prefix), t.marks.at(mark::all_keys_removed)});
+  return std::max({own, t.graves.newest_tree_around(prefix), t.indexes.at(index_kind::all_keys_removed)});
 }
 
 log_index service_index(const tables& t, std::string_view service, bool with_checks) {
-  if (auto own = t.marks.of_service(service); !own.is_zero())
+  if (auto own = t.indexes.of_service(service); !own.is_zero())
     return own;
-  if (auto extinction = t.marks.at(mark::last_extinction); !extinction.is_zero())
+  if (auto extinction = t.indexes.at(index_kind::last_extinction); !extinction.is_zero())
     return extinction;
-  auto newest = std::max(t.marks.at(mark::nodes), t.marks.at(mark::services));
-  return with_checks ? std::max(newest, t.marks.at(mark::checks)) : newest;
+  auto newest = std::max(t.indexes.at(index_kind::nodes), t.indexes.at(index_kind::services));
+  return with_checks ? std::max(newest, t.indexes.at(index_kind::checks)) : newest;
 }
 
 node_ptr node_named(const tables& t, std::string_view name_or_id) {
@@ -65,20 +65,20 @@ log_index index_for(const tables& t, const Query& q) {
   return prefix_index(t, q.prefix, q.prefix.empty() ? log_index{} : t.kv.newest_under(q.prefix));
 }
 log_index index_for(const tables& t, const session_info&) {
-  return t.marks.at(mark::sessions);
+  return t.indexes.at(index_kind::sessions);
 }
 log_index index_for(const tables& t, const session_list&) {
-  return t.marks.at(mark::sessions);
+  return t.indexes.at(index_kind::sessions);
 }
 log_index index_for(const tables& t, const session_node&) {
-  return t.marks.at(mark::sessions);
+  return t.indexes.at(index_kind::sessions);
 }
 log_index index_for(const tables& t, const catalog_nodes&) {
-  return t.marks.at(mark::nodes);
+  return t.indexes.at(index_kind::nodes);
 }
 log_index index_for(const tables& t, const catalog_services& q) {
-  const auto services = t.marks.at(mark::services);
-  return q.node_meta.empty() ? services : std::max(services, t.marks.at(mark::nodes));
+  const auto services = t.indexes.at(index_kind::services);
+  return q.node_meta.empty() ? services : std::max(services, t.indexes.at(index_kind::nodes));
 }
 log_index index_for(const tables& t, const catalog_service& q) {
   return service_index(t, q.service, false);
@@ -86,16 +86,16 @@ log_index index_for(const tables& t, const catalog_service& q) {
 log_index index_for(const tables& t, const catalog_node& q) {
   if (!node_named(t, q.node))
     return {};
-  return std::max(t.marks.at(mark::nodes), t.marks.at(mark::services));
+  return std::max(t.indexes.at(index_kind::nodes), t.indexes.at(index_kind::services));
 }
 log_index index_for(const tables& t, const health_node&) {
-  return t.marks.at(mark::checks);
+  return t.indexes.at(index_kind::checks);
 }
 log_index index_for(const tables& t, const health_checks& q) {
-  return q.node_meta.empty() ? t.marks.at(mark::checks) : service_index(t, q.service, true);
+  return q.node_meta.empty() ? t.indexes.at(index_kind::checks) : service_index(t, q.service, true);
 }
 log_index index_for(const tables& t, const health_state&) {
-  return t.marks.at(mark::checks);
+  return t.indexes.at(index_kind::checks);
 }
 log_index index_for(const tables& t, const health_service& q) {
   return service_index(t, q.service, true);
@@ -118,10 +118,10 @@ log_index index_for(const tables& t, const txn_read&) {
 /// Queries about policies, roles and tokens.
 template <class Query>
 requires requires(const tables& t, const Query& q) {
-  access_index(t.marks, q);
+  access_index(t.indexes, q);
 }
 log_index index_for(const tables& t, const Query& q) {
-  return access_index(t.marks, q);
+  return access_index(t.indexes, q);
 }
 /// Queries about claims, write guards and ended sessions.
 template <class Query>
@@ -140,7 +140,8 @@ log_index index_for(const tables& t, const Query&) {
   return t.changes.applied();
 }
 log_index index_for(const tables& t, const permissions_read&) {
-  return std::max({t.marks.at(mark::acl_policies), t.marks.at(mark::acl_roles), t.marks.at(mark::acl_tokens)});
+  return std::max({t.indexes.at(index_kind::acl_policies), t.indexes.at(index_kind::acl_roles),
+                   t.indexes.at(index_kind::acl_tokens)});
 }
 
 // ---- selections

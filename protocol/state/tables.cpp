@@ -37,7 +37,7 @@ void tables::restore(dirty_row row) {
   case table::checks:
     return restore_row<check_ptr>(catalog, row, &catalog_table::erase_check);
   case table::counters:
-    return restore_row<counter>(marks, row);
+    return restore_row<counter>(indexes, row);
   case table::staging:
     return restore_row<staged_ptr>(stage, row);
   case table::acl_policies:
@@ -93,12 +93,12 @@ std::uint64_t tables::recompute_digest() const {
 }
 
 std::uint64_t applying::new_fence() {
-  const auto by_index = t.marks.at(mark::fence_base).value + index.value;
+  const auto by_index = t.indexes.at(index_kind::fence_base).value + index.value;
   if (!claims_in_use())
     return by_index;
-  const auto last = MUTANT(fences_of_one_entry_alike) ? 0 : t.marks.at(mark::last_fence).value;
+  const auto last = MUTANT(fences_of_one_entry_alike) ? 0 : t.indexes.at(index_kind::last_fence).value;
   const auto fence = std::max(by_index, last + 1);
-  t.marks.set(mark::last_fence, log_index{fence});
+  t.indexes.set(index_kind::last_fence, log_index{fence});
   return fence;
 }
 

@@ -30,7 +30,7 @@ struct tables {
   session_table sessions{log};
   lock_delay delays{log};
   catalog_table catalog{log};
-  counters marks{log};
+  counters indexes{log};
   staging stage{log};
   settings_tables settings{log};
   acl_table acls{log};
@@ -56,7 +56,7 @@ struct tables {
   std::uint64_t recompute_digest() const;
   /// Each has maps(), its tables, and beside(), data derived from rows (maps/kept_beside.hpp).
   auto owners() const {
-    return std::tie(kv, graves, sessions, delays, catalog, marks, stage, acls, claims.claims, claims.resources,
+    return std::tie(kv, graves, sessions, delays, catalog, indexes, stage, acls, claims.claims, claims.resources,
                     claims.ghosts, claims.ends, claims.guards, claims.ended, outcomes, settings);
   }
   /// Calls `f(table)` for each table; a table has append_rows(), recompute_digest() and recount().
@@ -69,7 +69,9 @@ struct tables {
   }
 
   /// Index of reads that depend on every key (docs/contract/02, section 2). Never decreases.
-  log_index newest_key_change() const { return std::max(marks.at(mark::kvs), marks.at(mark::tombstones)); }
+  log_index newest_key_change() const {
+    return std::max(indexes.at(index_kind::kvs), indexes.at(index_kind::tombstones));
+  }
 };
 
 /// The context of one log entry while it is applied.
@@ -95,7 +97,7 @@ struct applying {
   bool keeps_answer = false;
 
   /// Whether a command of claims_level was applied. Before, act as servers without claims do.
-  bool claims_in_use() const { return !t.marks.at(mark::claims).is_zero(); }
+  bool claims_in_use() const { return !t.indexes.at(index_kind::claims).is_zero(); }
   /// Fencing token of the next grant (docs/reference/claims.md, rule 10).
   std::uint64_t new_fence();
   /// Whether a client waits for the lock of the key.

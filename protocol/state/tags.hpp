@@ -119,7 +119,7 @@ enum class command_tag : std::uint8_t {
   fenced_write = 33,
   fenced_txn = 34,
   session_begin = 35,
-  once = 36, ///< not a command: a once_mark, followed by the command that takes effect once
+  once = 36, ///< not a command: a once_request, followed by the command that takes effect once
   counting =
       37, ///< not a command of its own: precedes a command that contains the verb `add`, unknown to older servers
   outcome_seal = 38,

@@ -33,24 +33,24 @@ public:
   };
 
   /// Notes that row `key` of `t` changed. A hash of zero means no row; `now` is empty then.
-  /// @param mark the row's bookmark; for a new row: bookmark_of_new()
-  void row_changed(table t, std::string_view key, bookmark& mark, row_value now, std::uint64_t hash_before,
+  /// @param bookmark the row's bookmark; for a new row: bookmark_of_new()
+  void row_changed(table t, std::string_view key, bookmark& bookmark, row_value now, std::uint64_t hash_before,
                    std::uint64_t hash_after) {
     digest_ += hash_after - hash_before;
-    note_row(t, key, mark, std::move(now));
+    note_row(t, key, bookmark, std::move(now));
     if (hash_after == 0 && !loading_)
-      gone_[static_cast<std::size_t>(t)].insert_or_assign(std::string(key), mark);
+      gone_[static_cast<std::size_t>(t)].insert_or_assign(std::string(key), bookmark);
   }
   /// The same for a row already taken out of the digest: it loses its position in the log.
-  void note_row(table t, std::string_view key, bookmark& mark, row_value now) {
+  void note_row(table t, std::string_view key, bookmark& bookmark, row_value now) {
     if (loading_)
       return;
-    if (mark.epoch != epoch_) {
-      mark.epoch = epoch_;
-      mark.position = static_cast<std::uint32_t>(dirty_.size());
+    if (bookmark.epoch != epoch_) {
+      bookmark.epoch = epoch_;
+      bookmark.position = static_cast<std::uint32_t>(dirty_.size());
       dirty_.push_back({t, std::string(key), std::move(now)});
     } else {
-      dirty_[mark.position].row = std::move(now);
+      dirty_[bookmark.position].row = std::move(now);
     }
   }
   /// A removed row that comes back keeps its position, so each key needs only one.

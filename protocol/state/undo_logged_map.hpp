@@ -26,7 +26,7 @@ class undo_logged_map {
   struct held {
     Row row;
     std::uint64_t stored_hash;
-    undo_log::bookmark mark;
+    undo_log::bookmark bookmark;
     log_index index() const { return row_index(row); }
     std::uint64_t hash() const { return stored_hash; }
     std::string_view key() const requires std::is_same_v<Row, kv_entry_ptr> { return row.key(); }
@@ -62,9 +62,9 @@ public:
     const auto hash = row_hash(row);
     if (log_.recording())
       log_.remember(number_, key, p.row_ ? row_value(*p.row_) : row_value());
-    auto mark = p.row_ ? rows_.value(p.at_).mark : log_.bookmark_of_new(number_, key);
-    log_.row_changed(number_, key, mark, row, p.row_ ? rows_.value(p.at_).hash() : 0, hash);
-    rows_.put(p.at_, key, held{std::move(row), hash, mark});
+    auto bookmark = p.row_ ? rows_.value(p.at_).bookmark : log_.bookmark_of_new(number_, key);
+    log_.row_changed(number_, key, bookmark, row, p.row_ ? rows_.value(p.at_).hash() : 0, hash);
+    rows_.put(p.at_, key, held{std::move(row), hash, bookmark});
   }
   void put(std::string_view key, Row row) {
     if (!append_loaded(key, row))
@@ -110,8 +110,8 @@ public:
     return rows;
   }
   void note_gone(std::string_view key, const held& old) {
-    auto mark = old.mark;
-    log_.note_row(number_, key, mark, row_value());
+    auto bookmark = old.bookmark;
+    log_.note_row(number_, key, bookmark, row_value());
   }
   /// Undoes cut_under(). @pre no row is under the prefix; note_gone() was called for none of these
   void put_back(std::string_view prefix, fragment rows) {
@@ -171,8 +171,8 @@ private:
   void gone(std::string_view key, const held& old) {
     if (log_.recording())
       log_.remember(number_, key, old.row);
-    auto mark = old.mark;
-    log_.row_changed(number_, key, mark, row_value(), old.hash(), 0);
+    auto bookmark = old.bookmark;
+    log_.row_changed(number_, key, bookmark, row_value(), old.hash(), 0);
   }
 
   undo_log& log_;

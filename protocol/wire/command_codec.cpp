@@ -17,7 +17,7 @@
 //             on_behalf: instead of it, state::auth_context, a record | a command not on_behalf
 //             authorized_on_behalf: state::auth_context | varint authorized_at > 0 | a command not
 // on_behalf
-//             once: state::once_mark, a record | a command that is none of these
+//             once: state::once_request, a record | a command that is none of these
 //             addressed: text the client's address | a command that is none of these but counting
 //             counting: a command that is none of these and contains the verb `add`
 //
@@ -427,13 +427,13 @@ std::optional<state::command> decode_on_behalf(byte_reader& r, const command_nee
 }
 
 std::optional<state::command> decode_once(byte_reader& r, const command_needs& needs) {
-  state::once_mark mark;
-  read_record(r, mark);
+  state::once_request once_part;
+  read_record(r, once_part);
   const auto plain = r.raw(r.remaining());
   auto c = r.ok() && kind_of(plain) > around::once ? decode_command(plain) : std::nullopt;
   if (!c)
     return std::nullopt;
-  c->once = std::move(mark);
+  c->once = std::move(once_part);
   return state::level_of(*c) == needs.level ? std::move(c) : std::nullopt;
 }
 

@@ -58,7 +58,7 @@ struct hello {
 
 /// Sent regularly, and after a change of the configuration, to peers of feature level 1 and above.
 struct gossip {
-  raft::clock_mark clock;
+  raft::clock_sample clock;
   std::vector<node_id> members; ///< members in the sender's configuration (raft::core::members_received)
 };
 

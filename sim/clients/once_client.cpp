@@ -150,7 +150,7 @@ state::command once_client::new_write(std::uint64_t drawn, std::uint64_t fresh) 
   // Sometimes a key that others use, too.
   auto key = spare_part(drawn) % 16 == 5 ? "all-" + std::to_string(fresh / 64)
                                          : std::to_string(number_) + "-" + std::to_string(++keys_);
-  c.once = state::once_mark{std::move(key), {}, {}};
+  c.once = state::once_request{std::move(key), {}, {}};
   sent_.push_back(c);
   if (sent_.size() > sent_max)
     sent_.pop_front();

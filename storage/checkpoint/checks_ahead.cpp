@@ -29,8 +29,8 @@ bool checks_ahead::start(lmdb_transaction& txn, char tag) {
 
 void checks_ahead::look(lmdb_transaction& txn, char tag) {
   std::uint64_t rows = 0;
-  const auto tell = [&](std::uint64_t mark) {
-    known_.store(rows | mark, std::memory_order_release);
+  const auto tell = [&](std::uint64_t state_bits) {
+    known_.store(rows | state_bits, std::memory_order_release);
     known_.notify_one();
   };
   lmdb_cursor c;

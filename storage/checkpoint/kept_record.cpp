@@ -6,7 +6,7 @@
 namespace belay::storage {
 
 bool kept_record::belongs_to(const checkpoint_info& there) const {
-  const auto m = mark_of(there);
+  const auto m = position_of(there);
   return m == newest || m == before || MUTANT(stale_window_taken);
 }
 

@@ -12,13 +12,13 @@
 namespace belay::storage {
 
 struct kept_record {
-  struct mark {
+  struct position {
     log_index index; ///< zero: there was none
     std::uint64_t digest = 0;
-    bool operator==(const mark&) const = default;
+    bool operator==(const position&) const = default;
   };
-  mark before; ///< the checkpoint at that time
-  mark newest; ///< the next one
+  position before; ///< the checkpoint at that time
+  position newest; ///< the next one
   log_index floor;
   std::uint64_t rows = 0;
 
@@ -29,7 +29,7 @@ struct kept_record {
   /// All rows from the floor up to that index are stored.
   bool reaches(log_index index) const { return index == newest.index || index == before.index; }
 
-  static mark mark_of(const checkpoint_info& i) { return {i.meta.index, i.digest}; }
+  static position position_of(const checkpoint_info& i) { return {i.meta.index, i.digest}; }
 };
 
 /// u64 index and u64 digest of both checkpoints | u64 floor | u64 rows; little-endian

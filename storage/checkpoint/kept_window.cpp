@@ -99,8 +99,8 @@ result<bool> kept_window::keep(const std::optional<checkpoint_info>& there, cons
                                const kept_delta& delta) {
   kept_record r;
   if (there)
-    r.before = kept_record::mark_of(*there);
-  r.newest = kept_record::mark_of(next);
+    r.before = kept_record::position_of(*there);
+  r.newest = kept_record::position_of(next);
   r.floor = delta.floor;
   if (delta.behind) {
     if (!file_.is_open())

@@ -16,7 +16,7 @@ constexpr std::uint32_t segment_version = 1;
 constexpr std::uint8_t body_version = 1;
 // Neither has a zero byte at its outer end: the first and last byte show whether a header was cut.
 constexpr std::uint32_t frame_magic = 0xB1A7F4A3;
-constexpr std::uint32_t frame_mark = 0xB15E5D9C;
+constexpr std::uint32_t frame_begin = 0xB15E5D9C;
 constexpr std::string_view frame_trailer = "BELAYEND";
 
 constexpr std::uint8_t has_hard = 1;
@@ -177,7 +177,7 @@ void seal_frame(std::string& frame, const segment_header& s, std::uint64_t seque
   w.u32(crc32c(std::string_view(frame).substr(frame_header_bytes, body_bytes), seed));
   w.u32(static_cast<std::uint32_t>(zeros));
   w.u32(crc32c(header, seed));
-  w.u32(frame_mark);
+  w.u32(frame_begin);
   INVARIANT(header.size() == frame_header_bytes);
   std::copy(header.begin(), header.end(), frame.begin());
 }
@@ -192,7 +192,7 @@ std::optional<frame_header> decode_frame_header(std::string_view bytes, const se
   h.body_crc = r.u32();
   h.zero_sectors = r.u32();
   const auto crc = r.u32();
-  if (r.u32() != frame_mark || !r.ok() || h.body_bytes > body_bytes_max)
+  if (r.u32() != frame_begin || !r.ok() || h.body_bytes > body_bytes_max)
     return std::nullopt;
   if (crc != crc32c(bytes.substr(0, 24), crc_seed(s)))
     return std::nullopt;

@@ -341,13 +341,13 @@ TEST_CASE("snapshot_archives: where ACLs are in force, an archive does not open 
   snapshot_archives archives(*store);
   const auto own = restore(archives, saved(archives), 4096, by);
   REQUIRE(own.error.empty());
-  std::size_t marks = 0;
+  std::size_t indexes = 0;
   for (const auto& c : own.commands)
     if (const auto* rows = std::get_if<state::restore_rows>(&c))
       for (const auto& row : *rows->rows)
         if (const auto* mark = std::get_if<state::counter>(&row.row)) {
           CHECK(mark->value == 4);
-          ++marks;
+          ++indexes;
         }
-  CHECK(marks == 1);
+  CHECK(indexes == 1);
 }

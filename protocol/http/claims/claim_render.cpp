@@ -2,7 +2,7 @@
 
 #include "protocol/go_compat/base64.hpp"
 #include "protocol/go_compat/json_output.hpp"
-#include "protocol/http/claims/page_mark.hpp"
+#include "protocol/http/claims/page_cursor.hpp"
 #include "protocol/http/request_context.hpp"
 
 namespace belay::http {
@@ -155,7 +155,7 @@ response render_claims(const state::claim_rows& page, const render_options& opti
                                  }),
                          options);
   if (!page.next.empty())
-    r.headers.emplace_back("X-Belay-Next", page_mark(page.next));
+    r.headers.emplace_back("X-Belay-Next", page_cursor(page.next));
   return r;
 }
 

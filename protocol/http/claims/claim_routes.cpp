@@ -1,7 +1,7 @@
 // /v1/claim/, /v1/claims (docs/reference/claims.md).
 
 #include "protocol/go_compat/duration.hpp"
-#include "protocol/http/claims/page_mark.hpp"
+#include "protocol/http/claims/page_cursor.hpp"
 #include "protocol/http/reading/claim_parameters.hpp"
 #include "protocol/http/reading/query_options.hpp"
 #include "protocol/http/routes.hpp"
@@ -177,7 +177,7 @@ action claims_route(request_context& c) {
   if ((q.under ? 1 : 0) + (q.session ? 1 : 0) + (q.node ? 1 : 0) > 1)
     return error_response(400, "Conflicting flags: " + c.query.encoded());
   if (c.query.has("after")) {
-    auto after = read_page_mark(c.query.get("after"));
+    auto after = read_page_cursor(c.query.get("after"));
     if (!after)
       return invalid_parameter("after", "not a value of X-Belay-Next");
     q.after = std::move(*after);

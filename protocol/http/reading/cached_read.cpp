@@ -51,10 +51,10 @@ void read_as_cached(const cached_read& c, action& wanted) {
   read->cached = true;
 }
 
-void add_cache_mark(response& r, const cache_mark& mark) {
-  r.headers.emplace_back("X-Cache", mark.hit ? "HIT" : "MISS");
-  if (mark.hit)
-    r.headers.emplace_back("Age", std::to_string(mark.age.count()));
+void add_cache_headers(response& r, const cache_state& cache) {
+  r.headers.emplace_back("X-Cache", cache.hit ? "HIT" : "MISS");
+  if (cache.hit)
+    r.headers.emplace_back("Age", std::to_string(cache.age.count()));
 }
 
 } // namespace belay::http

@@ -14,6 +14,6 @@ std::optional<cached_read> cached_read_of(const request_context& c, const route&
 /// A server reads its own tables, also without a leader, unless the request names a mode.
 void read_as_cached(const cached_read& c, action& wanted);
 /// `X-Cache` and `Age`.
-void add_cache_mark(response& r, const cache_mark& mark);
+void add_cache_headers(response& r, const cache_state& cache);
 
 } // namespace belay::http

@@ -105,29 +105,29 @@ acl_rows access_rows(const acl_table&, const acl_token_self&) {
   return {{}, true};
 }
 
-log_index access_index(const counters& marks, const acl_policy_read&) {
-  return marks.at(mark::acl_policies);
+log_index access_index(const counters& indexes, const acl_policy_read&) {
+  return indexes.at(index_kind::acl_policies);
 }
-log_index access_index(const counters& marks, const acl_policy_list&) {
-  return marks.at(mark::acl_policies);
+log_index access_index(const counters& indexes, const acl_policy_list&) {
+  return indexes.at(index_kind::acl_policies);
 }
-log_index access_index(const counters& marks, const acl_role_read&) {
-  return marks.at(mark::acl_roles);
+log_index access_index(const counters& indexes, const acl_role_read&) {
+  return indexes.at(index_kind::acl_roles);
 }
-log_index access_index(const counters& marks, const acl_role_list&) {
-  return marks.at(mark::acl_roles);
+log_index access_index(const counters& indexes, const acl_role_list&) {
+  return indexes.at(index_kind::acl_roles);
 }
-log_index access_index(const counters& marks, const acl_token_read&) {
-  return marks.at(mark::acl_tokens);
+log_index access_index(const counters& indexes, const acl_token_read&) {
+  return indexes.at(index_kind::acl_tokens);
 }
-log_index access_index(const counters& marks, const acl_token_list&) {
-  return marks.at(mark::acl_tokens);
+log_index access_index(const counters& indexes, const acl_token_list&) {
+  return indexes.at(index_kind::acl_tokens);
 }
-log_index access_index(const counters& marks, const acl_legacy_list&) {
-  return marks.at(mark::acl_tokens);
+log_index access_index(const counters& indexes, const acl_legacy_list&) {
+  return indexes.at(index_kind::acl_tokens);
 }
-log_index access_index(const counters& marks, const acl_token_self&) {
-  return marks.at(mark::acl_tokens);
+log_index access_index(const counters& indexes, const acl_token_self&) {
+  return indexes.at(index_kind::acl_tokens);
 }
 
 } // namespace belay::state

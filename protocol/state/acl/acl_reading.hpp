@@ -63,13 +63,13 @@ acl_rows access_rows(const acl_table& t, const acl_legacy_list& q);
 acl_rows access_rows(const acl_table& t, const acl_token_self& q);
 
 /// Index of the last change of the table that the query reads.
-log_index access_index(const counters& marks, const acl_policy_read& q);
-log_index access_index(const counters& marks, const acl_policy_list& q);
-log_index access_index(const counters& marks, const acl_role_read& q);
-log_index access_index(const counters& marks, const acl_role_list& q);
-log_index access_index(const counters& marks, const acl_token_read& q);
-log_index access_index(const counters& marks, const acl_token_list& q);
-log_index access_index(const counters& marks, const acl_legacy_list& q);
-log_index access_index(const counters& marks, const acl_token_self& q);
+log_index access_index(const counters& indexes, const acl_policy_read& q);
+log_index access_index(const counters& indexes, const acl_policy_list& q);
+log_index access_index(const counters& indexes, const acl_role_read& q);
+log_index access_index(const counters& indexes, const acl_role_list& q);
+log_index access_index(const counters& indexes, const acl_token_read& q);
+log_index access_index(const counters& indexes, const acl_token_list& q);
+log_index access_index(const counters& indexes, const acl_legacy_list& q);
+log_index access_index(const counters& indexes, const acl_token_self& q);
 
 } // namespace belay::state

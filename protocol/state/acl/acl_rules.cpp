@@ -47,13 +47,13 @@ complaint resolve_roles(const acl_table& t, const std::vector<acl_link>& links, 
 
 // ---- changes: each sets its table's index and causes waiters to be authorized again
 
-void note(applying& a, mark m) {
-  a.t.marks.set(m, a.index);
+void note(applying& a, index_kind m) {
+  a.t.indexes.set(m, a.index);
   a.changed.push_back(access_changed{});
 }
 
 template <class Record>
-std::shared_ptr<const Record> store(applying& a, Record row, log_index created, mark m) {
+std::shared_ptr<const Record> store(applying& a, Record row, log_index created, index_kind m) {
   row.create_index = created;
   row.modify_index = a.index;
   auto stored = std::make_shared<const Record>(std::move(row));
@@ -73,7 +73,7 @@ void ensure_management_policy(applying& a) {
     all.name += "-builtin";
   all.description = "Builtin Policy that grants unlimited access";
   all.rules = management_rules_text;
-  store(a, std::move(all), a.index, mark::acl_policies);
+  store(a, std::move(all), a.index, index_kind::acl_policies);
 }
 
 acl_token management_token(std::string_view accessor, std::string_view secret, std::string_view description,
@@ -171,20 +171,20 @@ reply apply_access(applying& a, const acl_initialize& c) {
     nobody.secret = anonymous_secret;
     nobody.description = "Anonymous Token";
     nobody.create_time_ns = c.time_ns;
-    store(a, std::move(nobody), a.index, mark::acl_tokens);
+    store(a, std::move(nobody), a.index, index_kind::acl_tokens);
   }
   if (c.master_secret.empty() || is_reserved_secret(c.master_secret) || a.t.acls.token_with_secret(c.master_secret) ||
       !is_uuid(c.master_accessor) || a.t.acls.token(c.master_accessor))
     return true;
   store(a, management_token(c.master_accessor, c.master_secret, master_description, c.time_ns), a.index,
-        mark::acl_tokens);
-  if (a.t.marks.at(mark::acl_bootstrap).is_zero())
-    a.t.marks.set(mark::acl_bootstrap, a.index);
+        index_kind::acl_tokens);
+  if (a.t.indexes.at(index_kind::acl_bootstrap).is_zero())
+    a.t.indexes.set(index_kind::acl_bootstrap, a.index);
   return true;
 }
 
 std::optional<std::string> bootstrap_refusal(const tables& t, const acl_bootstrap& c) {
-  const auto last = t.marks.at(mark::acl_bootstrap);
+  const auto last = t.indexes.at(index_kind::acl_bootstrap);
   if (last.is_zero() || c.reset_index == last)
     return std::nullopt;
   if (const auto known = t.acls.token(c.accessor); known && made_by(*known, c.secret, c.time_ns))
@@ -204,9 +204,9 @@ reply apply_access(applying& a, const acl_bootstrap& c) {
     if (auto why = new_id_error(a.t.acls, what, *id))
       return refusal{std::move(*why)};
   ensure_management_policy(a);
-  auto row =
-      store(a, management_token(c.accessor, c.secret, bootstrap_description, c.time_ns), a.index, mark::acl_tokens);
-  a.t.marks.set(mark::acl_bootstrap, a.index);
+  auto row = store(a, management_token(c.accessor, c.secret, bootstrap_description, c.time_ns), a.index,
+                   index_kind::acl_tokens);
+  a.t.indexes.set(index_kind::acl_bootstrap, a.index);
   return shown_row(a.t.acls, std::move(row));
 }
 
@@ -227,7 +227,8 @@ reply apply_access(applying& a, const acl_policy_set& c) {
         quoted(next.name) + " already exists"};
   if (auto why = policy_error(next))
     return refusal{std::move(*why)};
-  return shown_row(a.t.acls, store(a, std::move(next), known ? known->create_index : a.index, mark::acl_policies));
+  return shown_row(a.t.acls,
+                   store(a, std::move(next), known ? known->create_index : a.index, index_kind::acl_policies));
 }
 
 reply apply_access(applying& a, const acl_policy_delete& c) {
@@ -237,7 +238,7 @@ reply apply_access(applying& a, const acl_policy_delete& c) {
   if (known->id == management_policy_id)
     return refusal{"Delete operation not permitted on the builtin global-management policy"};
   a.t.acls.erase_policy(known->id);
-  note(a, mark::acl_policies);
+  note(a, index_kind::acl_policies);
   return true;
 }
 
@@ -259,7 +260,7 @@ reply apply_access(applying& a, const acl_role_set& c) {
   if (auto why = role_error(next))
     return refusal{std::move(*why)};
   merge_identities(next);
-  return shown_row(a.t.acls, store(a, std::move(next), known ? known->create_index : a.index, mark::acl_roles));
+  return shown_row(a.t.acls, store(a, std::move(next), known ? known->create_index : a.index, index_kind::acl_roles));
 }
 
 reply apply_access(applying& a, const acl_role_delete& c) {
@@ -267,7 +268,7 @@ reply apply_access(applying& a, const acl_role_delete& c) {
   if (!known)
     return nothing_to_delete("role", c.id);
   a.t.acls.erase_role(known->id);
-  note(a, mark::acl_roles);
+  note(a, index_kind::acl_roles);
   return true;
 }
 
@@ -285,7 +286,7 @@ reply apply_access(applying& a, const acl_token_set& c) {
   if (auto why = identities_error(next))
     return refusal{std::move(*why)};
   merge_identities(next);
-  return shown_row(a.t.acls, store(a, std::move(next), known ? known->create_index : a.index, mark::acl_tokens));
+  return shown_row(a.t.acls, store(a, std::move(next), known ? known->create_index : a.index, index_kind::acl_tokens));
 }
 
 reply apply_access(applying& a, const acl_token_clone& c) {
@@ -303,7 +304,7 @@ reply apply_access(applying& a, const acl_token_clone& c) {
   next.create_time_ns = c.time_ns;
   if (c.description)
     next.description = *c.description;
-  return shown_row(a.t.acls, store(a, std::move(next), a.index, mark::acl_tokens));
+  return shown_row(a.t.acls, store(a, std::move(next), a.index, index_kind::acl_tokens));
 }
 
 reply apply_access(applying& a, const acl_token_delete& c) {
@@ -313,13 +314,13 @@ reply apply_access(applying& a, const acl_token_delete& c) {
   if (known->accessor == anonymous_accessor)
     return refusal{"Delete operation not permitted on the anonymous token"};
   a.t.acls.erase_token(known->accessor);
-  note(a, mark::acl_tokens);
+  note(a, index_kind::acl_tokens);
   return true;
 }
 
 void expire_tokens(applying& a) {
   if (a.t.acls.expire(a.now))
-    note(a, mark::acl_tokens);
+    note(a, index_kind::acl_tokens);
 }
 
 } // namespace belay::state

@@ -13,7 +13,7 @@ constexpr std::string_view critical = "critical";
 constexpr std::string_view serf_check = "serfHealth";
 
 void touch_service(applying& a, std::string_view node, const std::string& service) {
-  a.t.marks.set_service(service, a.index);
+  a.t.indexes.set_service(service, a.index);
   a.changed.push_back(catalog_changed{std::string(node), service});
 }
 
@@ -32,8 +32,8 @@ void instance_lost(applying& a, std::string_view node, const std::string& servic
     touch_service(a, node, service);
     return;
   }
-  a.t.marks.drop_service(service);
-  a.t.marks.set(mark::last_extinction, a.index);
+  a.t.indexes.drop_service(service);
+  a.t.indexes.set(index_kind::last_extinction, a.index);
   a.changed.push_back(catalog_changed{std::string(node), service});
 }
 
@@ -81,7 +81,7 @@ std::optional<std::string> ensure_node(applying& a, node_record node) {
     return std::nullopt;
   auto row = std::make_shared<const node_record>(std::move(node));
   a.t.catalog.put(row);
-  a.t.marks.set(mark::nodes, a.index);
+  a.t.indexes.set(index_kind::nodes, a.index);
   a.changed.push_back(catalog_changed{row->node, {}});
   touch_services_of_node(a, row->node);
   return std::nullopt;
@@ -101,7 +101,7 @@ std::optional<std::string> ensure_service(applying& a, service_record service) {
     return std::nullopt;
   auto row = std::make_shared<const service_record>(std::move(service));
   a.t.catalog.put(row);
-  a.t.marks.set(mark::services, a.index);
+  a.t.indexes.set(index_kind::services, a.index);
   touch_service(a, row->node, row->service);
   if (known && folded(known->service) != folded(row->service))
     instance_lost(a, row->node, known->service);
@@ -150,7 +150,7 @@ std::optional<std::string> ensure_check(applying& a, check_record check) {
   check.modify_index = modified ? a.index : known->modify_index;
   const auto row = std::make_shared<const check_record>(std::move(check));
   // docs/contract/02, section 5: an identical check changes T(checks) and nothing else.
-  a.t.marks.set(mark::checks, a.index);
+  a.t.indexes.set(index_kind::checks, a.index);
   a.changed.push_back(catalog_changed{row->node, row->service_name});
   if (known && modified)
     lost_check(a, *known, *row);
@@ -172,10 +172,10 @@ void remove_check(applying& a, std::string_view node, std::string_view check_id)
   if (!known)
     return;
   a.t.catalog.erase_check(row_key(known->node, known->check_id));
-  a.t.marks.set(mark::checks, a.index);
+  a.t.indexes.set(index_kind::checks, a.index);
   a.changed.push_back(catalog_changed{known->node, known->service_name});
   if (known->service_id.empty()) {
-    a.t.marks.set(mark::services, a.index);
+    a.t.indexes.set(index_kind::services, a.index);
     touch_services_of_node(a, known->node);
   } else if (const auto service = a.t.catalog.find_service(known->node, known->service_id))
     touch_service(a, known->node, service->service);
@@ -190,8 +190,8 @@ void remove_service(applying& a, std::string_view node, std::string_view id) {
   for (const auto& check : a.t.catalog.checks_of_instance(known->node, known->id))
     remove_check(a, check->node, check->check_id);
   a.t.catalog.erase_service(row_key(known->node, known->id));
-  a.t.marks.set(mark::services, a.index);
-  a.t.marks.set(mark::checks, a.index);
+  a.t.indexes.set(index_kind::services, a.index);
+  a.t.indexes.set(index_kind::checks, a.index);
   instance_lost(a, known->node, known->service);
 }
 
@@ -207,8 +207,8 @@ void remove_node(applying& a, std::string_view name) {
   for (const auto& c : a.t.catalog.checks_of_node(known->node))
     remove_check(a, known->node, c->check_id);
   a.t.catalog.erase_node(folded(known->node));
-  for (const auto m : {mark::nodes, mark::services, mark::checks})
-    a.t.marks.set(m, a.index);
+  for (const auto m : {index_kind::nodes, index_kind::services, index_kind::checks})
+    a.t.indexes.set(m, a.index);
   a.changed.push_back(catalog_changed{known->node, {}});
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 /// @pre the server knows its cluster
 history_id own_history(const tables& t) {
-  return history_id::of(t.history.cluster_id, t.marks.at(mark::restored));
+  return history_id::of(t.history.cluster_id, t.indexes.at(index_kind::restored));
 }
 
 change_rows standing_at(const tables& t) {

@@ -259,7 +259,7 @@ reply apply_claims(applying& a, const claim_ask& c) {
   row->value = c.value ? c.value : empty_payload();
   row->refuse_deadlock = c.refuse_deadlock;
   row->deadline = deadline_after(a, c.deadline_ms);
-  row->ticket = a.t.marks.at(mark::last_ticket).next().value;
+  row->ticket = a.t.indexes.at(index_kind::last_ticket).next().value;
   const bool at_once = fits_at_once(a.t, *row, shape);
   if (at_once && row->value->size() <= claim_value_bytes_max)
     PROBE("claims: granted at once");
@@ -312,7 +312,7 @@ reply wait_for_lock(applying& a, const kv_acquire& c, const std::string& session
   if (first && !end_fits(a, of, session, false))
     return ends_full();
   if (first)
-    row->ticket = a.t.marks.at(mark::last_ticket).next().value;
+    row->ticket = a.t.indexes.at(index_kind::last_ticket).next().value;
   if (auto wrong = over_limit(a.t, *row, before.get()))
     return std::move(*wrong);
   bool search_cut = false;

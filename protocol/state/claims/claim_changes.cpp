@@ -26,7 +26,7 @@ void remember(applying& a, claim_end_record end) {
 
 void resource_changed(applying& a, const resource_name& of) {
   a.touched.insert(of);
-  a.t.marks.set(mark::claims, a.index);
+  a.t.indexes.set(index_kind::claims, a.index);
   const auto known = a.t.claims.resources.find(of);
   const bool already_noted = known && known->modify_index == a.index;
   if (!has_reason(a.t, of, known.get())) {
@@ -58,8 +58,8 @@ void open_resource(applying& a, const resource_name& of, claim_kind kind, std::u
 }
 
 std::uint64_t next_ticket(applying& a) {
-  const auto ticket = a.t.marks.at(mark::last_ticket).next();
-  a.t.marks.set(mark::last_ticket, ticket);
+  const auto ticket = a.t.indexes.at(index_kind::last_ticket).next();
+  a.t.indexes.set(index_kind::last_ticket, ticket);
   return ticket.value;
 }
 

@@ -174,7 +174,7 @@ namespace {
 /// A removed resource leaves no row: then any change of claims may have removed it.
 log_index index_of_resource(const tables& t, const resource_name& of) {
   const auto resource = t.claims.resources.find(of);
-  const auto own = resource ? resource->modify_index : t.marks.at(mark::claims);
+  const auto own = resource ? resource->modify_index : t.indexes.at(index_kind::claims);
   if (of.space == claim_space::claims)
     return own;
   const auto entry = t.kv.find(of.name);
@@ -190,16 +190,16 @@ log_index claims_index(const tables& t, const claim_status& q) {
   return index_of_resource(t, q.of);
 }
 log_index claims_index(const tables& t, const claims_list&) {
-  return t.marks.at(mark::claims);
+  return t.indexes.at(index_kind::claims);
 }
 log_index claims_index(const tables& t, const claims_graph&) {
-  return std::max(t.marks.at(mark::claims), t.newest_key_change());
+  return std::max(t.indexes.at(index_kind::claims), t.newest_key_change());
 }
 log_index claims_index(const tables& t, const guards_list&) {
-  return t.marks.at(mark::claims);
+  return t.indexes.at(index_kind::claims);
 }
 log_index claims_index(const tables& t, const session_ended&) {
-  return t.marks.at(mark::ended_sessions);
+  return t.indexes.at(index_kind::ended_sessions);
 }
 
 } // namespace belay::state

@@ -151,7 +151,7 @@ reply apply_claims(applying& a, const guard_set& c) {
     return refuse_claim(claim_error::guards_full, "there are " + std::to_string(guards.size()) +
                                                       " guards, and this client has its share of them");
   guards.put(std::make_shared<const guard_record>(guard_record{c.prefix, c.by, a.index, a.scope.value_or("")}));
-  a.t.marks.set(mark::claims, a.index);
+  a.t.indexes.set(index_kind::claims, a.index);
   a.changed.push_back(guards_changed{});
   return true;
 }
@@ -165,7 +165,7 @@ reply apply_claims(applying& a, const guard_remove& c) {
   if (const fence_ref fence{known->by, c.fence}; c.fence != 0 && !is_valid(a.t, fence))
     return invalid_fence(fence);
   a.t.claims.guards.erase(c.prefix);
-  a.t.marks.set(mark::claims, a.index);
+  a.t.indexes.set(index_kind::claims, a.index);
   a.changed.push_back(guards_changed{});
   return true;
 }

@@ -12,7 +12,7 @@ namespace {
 
 /// `notifies_client`: whether to wake readers; always true, except for mutants.
 void key_was_changed(applying& a, const std::string& key, bool notifies_client = true) {
-  a.t.marks.set(mark::kvs, a.index);
+  a.t.indexes.set(index_kind::kvs, a.index);
   if (notifies_client)
     a.changed.push_back(kv_changed{key});
 }
@@ -122,7 +122,7 @@ key_result release(applying& a, const kv_op& op) {
 void remove(applying& a, const kv_table::place& place, const std::string& key) {
   a.t.kv.erase(place);
   a.t.graves.bury_key(key, a.index);
-  a.t.marks.set(mark::tombstones, a.index);
+  a.t.indexes.set(index_kind::tombstones, a.index);
   key_was_changed(a, key, !MUTANT(delete_wakes_nobody));
   // Deleting a locked key frees its lock, and ends no wait for it (docs/reference/claims.md, rule 27).
   a.look_at_lock(MUTANT(removed_lock_grants_nobody) ? std::string() : key);
@@ -133,12 +133,12 @@ void remove_tree(applying& a, const std::string& prefix) {
   const auto removed = a.t.kv.erase_under(prefix);
   a.look_at_locks_under(prefix);
   if (removed > 0) {
-    a.t.marks.set(mark::kvs, a.index);
+    a.t.indexes.set(index_kind::kvs, a.index);
     if (prefix.empty())
-      a.t.marks.set(mark::all_keys_removed, a.index);
+      a.t.indexes.set(index_kind::all_keys_removed, a.index);
     else {
       a.t.graves.bury_tree(prefix, a.index);
-      a.t.marks.set(mark::tombstones, a.index);
+      a.t.indexes.set(index_kind::tombstones, a.index);
     }
   }
   if (removed > 0 && !MUTANT(tree_delete_wakes_nobody))

@@ -28,9 +28,10 @@ struct kv_members {
   log_index create_index;
   log_index modify_index;
   /// Fencing token of the holder's grant; zero: not locked. Larger than that of every earlier
-  /// grant, of any key: the granting entry's log index plus mark::fence_base. Log indexes only
-  /// rise, even by deletes, failovers, restarts; a restored archive with larger tokens raises the
-  /// base. LockIndex would not do: puts and deletes reset it; nor ModifyIndex: a put changes it.
+  /// grant, of any key: the granting entry's log index plus index_kind::fence_base. Log indexes
+  /// only rise, even by deletes, failovers, restarts; a restored archive with larger tokens raises
+  /// the base. LockIndex would not do: puts and deletes reset it; nor ModifyIndex: a put changes
+  /// it.
   std::uint64_t fence = 0;
 };
 

@@ -55,7 +55,7 @@ std::optional<std::string> scope_of(const tables& t, const std::optional<auth_co
   return token->expires.is_zero() || token->expires > now ? std::optional(token->accessor) : std::nullopt;
 }
 
-std::optional<reply> known_outcome(const tables& t, const std::string& scope, const once_mark& once) {
+std::optional<reply> known_outcome(const tables& t, const std::string& scope, const once_request& once) {
   const auto row = t.outcomes.find(scope, once.key);
   if (row == nullptr)
     return std::nullopt;
@@ -82,7 +82,7 @@ std::optional<reply> not_accepted(const applying& a, const std::string& scope, c
   return std::nullopt;
 }
 
-void keep_outcome(applying& a, const std::string& scope, const once_mark& once, const reply& answer) {
+void keep_outcome(applying& a, const std::string& scope, const once_request& once, const reply& answer) {
   if (const auto* yes = std::get_if<bool>(&answer); yes != nullptr && !*yes && MUTANT(once_false_not_kept))
     return;
   auto row = new_row(a, scope, once.key);

@@ -9,12 +9,12 @@ namespace belay::state {
 std::optional<std::string> scope_of(const tables& t, const std::optional<auth_context>& by, cluster_time now);
 
 /// Reply without running it: it took effect before, or never will. nullopt: this is the first copy.
-std::optional<reply> known_outcome(const tables& t, const std::string& scope, const once_mark& once);
+std::optional<reply> known_outcome(const tables& t, const std::string& scope, const once_request& once);
 /// Why an unknown key cannot be accepted; nullopt: it can.
 std::optional<reply> not_accepted(const applying& a, const std::string& scope, const std::string& key,
                                   cluster_time requested);
 /// @pre the key is unknown
-void keep_outcome(applying& a, const std::string& scope, const once_mark& once, const reply& answer);
+void keep_outcome(applying& a, const std::string& scope, const once_request& once, const reply& answer);
 
 reply seal_outcome(applying& a, const std::string& scope, const outcome_seal& c);
 

@@ -8,16 +8,16 @@
 namespace belay::state {
 
 /// Part of a command that takes effect once.
-struct once_mark {
+struct once_request {
   std::string key; ///< is_once_key()
   fingerprint print;
   cluster_time requested; ///< not later than the cluster time when it was proposed
 };
 template <>
-inline constexpr auto fields_of<once_mark> = std::tuple{
-    field<&once_mark::key>{},
-    field<&once_mark::print>{},
-    field<&once_mark::requested>{},
+inline constexpr auto fields_of<once_request> = std::tuple{
+    field<&once_request::key>{},
+    field<&once_request::print>{},
+    field<&once_request::requested>{},
 };
 
 /// `DELETE /v1/outcome/KEY`: returns the write's outcome, or prevents it forever. See state::reply.
@@ -25,7 +25,7 @@ struct outcome_seal {
   static constexpr command_tag tag = command_tag::outcome_seal;
 
   std::string key;
-  cluster_time requested; ///< as in once_mark
+  cluster_time requested; ///< as in once_request
 };
 template <>
 inline constexpr auto fields_of<outcome_seal> = std::tuple{

@@ -269,7 +269,7 @@ difference rows_differ(const tables& t) {
       say("claim " + c->id + " is of a resource that is not there");
   });
   for_each_row(t.catalog.services(), [&](const service_ptr& s) {
-    if (t.marks.of_service(s->service).is_zero())
+    if (t.indexes.of_service(s->service).is_zero())
       say("service " + s->service + " has an instance and no index");
   });
   return found;

@@ -43,7 +43,7 @@ bool claims_restorer::take(const dirty_row& row) {
 }
 
 bool claims_restorer::in_use() const {
-  return !old_.marks.at(mark::claims).is_zero() || !fresh_.marks.at(mark::claims).is_zero();
+  return !old_.indexes.at(index_kind::claims).is_zero() || !fresh_.indexes.at(index_kind::claims).is_zero();
 }
 
 void claims_restorer::run(applying& a) {
@@ -157,7 +157,7 @@ void claims_restorer::holders(applying& a) {
 
 void claims_restorer::waiters(applying& a) {
   std::stable_sort(claims_.begin(), claims_.end(), [](const auto& x, const auto& y) { return x->ticket < y->ticket; });
-  fresh_.marks.set(mark::last_ticket, {});
+  fresh_.indexes.set(index_kind::last_ticket, {});
   for (const auto& c : claims_) {
     if (c->state != claim_state::waiting || !may_return(*c))
       continue;
@@ -254,7 +254,7 @@ void claims_restorer::ended_sessions(applying& a) {
         note_released(row, c->of);
     fresh_.claims.ended.add(std::move(row));
   });
-  fresh_.marks.set(mark::ended_sessions, a.index);
+  fresh_.indexes.set(index_kind::ended_sessions, a.index);
 }
 
 } // namespace belay::state

@@ -48,15 +48,15 @@ public:
       take(std::move(row));
     fresh_->log.loading(false);
     fresh_->stage.note_in_force(old_.stage.head()->id, now_);
-    fresh_->marks.set(mark::restored, index_);
+    fresh_->indexes.set(index_kind::restored, index_);
     drop_dangling();
     raise_fence_base();
     changed.push_back(everything_changed{true, index_});
     applying a{*fresh_, index_, now_, changed};
     if (claims_.in_use()) {
-      fresh_->marks.set(mark::claims, index_);
-      const auto last = [](const tables& t) { return std::min(t.marks.at(mark::last_fence).value, fence_max); };
-      fresh_->marks.set(mark::last_fence, log_index{std::max(last(old_), last(*fresh_))});
+      fresh_->indexes.set(index_kind::claims, index_);
+      const auto last = [](const tables& t) { return std::min(t.indexes.at(index_kind::last_fence).value, fence_max); };
+      fresh_->indexes.set(index_kind::last_fence, log_index{std::max(last(old_), last(*fresh_))});
     }
     grant_again(a);
     keep_delays();
@@ -101,7 +101,7 @@ private:
   template <class Record>
   void lower(Record&) const {}
   void lower(counter& row) const {
-    const bool of_fences = row.name == name_of(mark::fence_base) || row.name == name_of(mark::last_fence);
+    const bool of_fences = row.name == name_of(index_kind::fence_base) || row.name == name_of(index_kind::last_fence);
     row.value = std::min(row.value, of_fences ? fence_max : index_.value);
   }
 
@@ -145,11 +145,11 @@ private:
 
   /// Makes new grants exceed all of this cluster, and all of the archive's cluster until then.
   void raise_fence_base() {
-    const auto own = old_.marks.at(mark::fence_base).value;
+    const auto own = old_.indexes.at(index_kind::fence_base).value;
     const auto archive_newest =
-        fresh_->marks.at(mark::fence_base).value + std::min(old_.stage.head()->archive_index.value, fence_max);
+        fresh_->indexes.at(index_kind::fence_base).value + std::min(old_.stage.head()->archive_index.value, fence_max);
     const auto needed = archive_newest >= index_.value ? archive_newest + 1 - index_.value : 0;
-    fresh_->marks.set(mark::fence_base, log_index{std::max(own, needed)});
+    fresh_->indexes.set(index_kind::fence_base, log_index{std::max(own, needed)});
   }
 
   /// The lock may have had other holders since the archive was written.

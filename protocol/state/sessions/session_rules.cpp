@@ -24,7 +24,7 @@ reply create_session(applying& a, const session_record& wanted) {
   session->create_index = a.index;
   session->modify_index = a.index;
   a.t.sessions.put(session);
-  a.t.marks.set(mark::sessions, a.index);
+  a.t.indexes.set(index_kind::sessions, a.index);
   a.changed.push_back(session_changed{session, true});
   return session->id;
 }
@@ -62,12 +62,12 @@ void end_session(applying& a, std::string_view id, const std::string& cause) {
   a.t.log.session_ends(false);
   end_claims_of(a, *session, row);
   a.t.sessions.erase(session->id);
-  a.t.marks.set(mark::sessions, a.index);
+  a.t.indexes.set(index_kind::sessions, a.index);
   a.changed.push_back(session_changed{session, false});
   if (!a.claims_in_use() || MUTANT(ended_session_forgotten))
     return; // servers without claims remember none
   a.t.claims.ended.add(std::move(row));
-  a.t.marks.set(mark::ended_sessions, a.index);
+  a.t.indexes.set(index_kind::ended_sessions, a.index);
 }
 
 } // namespace belay::state

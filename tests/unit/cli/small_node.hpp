@@ -117,10 +117,10 @@ private:
   }
 
   answer answer_to(const std::string& method, const std::string& target, const std::string& body) {
-    const auto mark = std::min(target.find('?'), target.size());
-    const auto path = target.substr(0, mark);
+    const auto query_at = std::min(target.find('?'), target.size());
+    const auto path = target.substr(0, query_at);
     go_compat::query_string query;
-    query.parse(mark < target.size() ? std::string_view(target).substr(mark + 1) : std::string_view());
+    query.parse(query_at < target.size() ? std::string_view(target).substr(query_at + 1) : std::string_view());
     std::unique_lock lock(mutex_);
     const auto behind = [&](std::string_view prefix) { return path.substr(prefix.size()); };
     if (answers_left_ == 0) {

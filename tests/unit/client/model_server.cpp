@@ -35,14 +35,14 @@ answer session_gone() {
 
 model_server::parsed model_server::parse(const std::string& target) {
   parsed p;
-  auto mark = target.find('?');
-  p.path = unescaped(target.substr(0, mark));
-  while (mark != target.npos) {
-    auto next = target.find('&', mark + 1);
-    auto part = target.substr(mark + 1, next == target.npos ? target.npos : next - mark - 1);
+  auto separator = target.find('?');
+  p.path = unescaped(target.substr(0, separator));
+  while (separator != target.npos) {
+    auto next = target.find('&', separator + 1);
+    auto part = target.substr(separator + 1, next == target.npos ? target.npos : next - separator - 1);
     auto equal = part.find('=');
     p.query[part.substr(0, equal)] = equal == part.npos ? std::string() : unescaped(part.substr(equal + 1));
-    mark = next;
+    separator = next;
   }
   return p;
 }

@@ -27,9 +27,9 @@ public:
   std::string at(const std::string& name) const { return files_.folder() + "/" + name; }
   /// Replaces each `FILES` by the folder of the files.
   std::string named_in(std::string text) const {
-    constexpr std::string_view mark = "FILES";
-    for (auto i = text.find(mark); i != text.npos; i = text.find(mark, i))
-      text.replace(i, mark.size(), files_.folder());
+    constexpr std::string_view placeholder = "FILES";
+    for (auto i = text.find(placeholder); i != text.npos; i = text.find(placeholder, i))
+      text.replace(i, placeholder.size(), files_.folder());
     return text;
   }
 

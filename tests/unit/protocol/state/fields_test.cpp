@@ -151,7 +151,7 @@ TEST_CASE("names lead back to their values") {
   check_names<session_behavior>();
   check_names<refused_for>();
   check_names<table>();
-  check_names<mark>();
+  check_names<index_kind>();
   check_names<claim_space>();
   check_names<claim_kind>();
   check_names<claim_mode>();

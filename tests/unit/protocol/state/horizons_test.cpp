@@ -26,7 +26,7 @@ struct horizon {
 
 command once(const claims_driver& d, const std::string& key, cluster_time requested) {
   command c = kv_write{op_on(kv_verb::set, "k" + to_string(d.index()), "v")};
-  c.once = once_mark{key, {1, 2}, requested};
+  c.once = once_request{key, {1, 2}, requested};
   return c;
 }
 

@@ -294,6 +294,6 @@ TEST_CASE("a transaction that would read too much is refused before it is carrie
   // An entry in the log is decided as before, and a retry gets the stored response.
   CHECK(run(d, trees(64, write).ops).errors.empty());
   command keyed = trees(64, write);
-  keyed.once = once_mark{};
+  keyed.once = once_request{};
   CHECK_FALSE(d.m.refuse_early(keyed, d.now));
 }

@@ -279,7 +279,7 @@ public:
     if (!c)
       return;
     if (world_.one_in(12) && (std::holds_alternative<kv_write>(*c) || std::holds_alternative<txn>(*c)))
-      c->once = once_mark{"once-" + std::to_string(world_.below(20)), {world_.below(2), 0}, d_.now};
+      c->once = once_request{"once-" + std::to_string(world_.below(20)), {world_.below(2), 0}, d_.now};
     d_.apply(*c);
     const done_by_entry by{d_.m.take_dirty(), d_.changed};
     std::vector<park_id> woken;

@@ -32,7 +32,7 @@ std::vector<command> commands_of_level() {
                            outcome_seal{"key", cluster_time{9}}};
   for (command c : {command(kv_write{}), command(kv_write{add_op()}), command(session_destroy{{"s"}, "destroyed"}),
                     command(guard_set{"g/", {"n"}})}) {
-    c.once = once_mark{"key", {1, 2}, cluster_time{300}};
+    c.once = once_request{"key", {1, 2}, cluster_time{300}};
     all.push_back(c);
   }
   return all;
@@ -70,7 +70,7 @@ TEST_CASE("an add that is not visible in its tag is not read, and tags do not ne
   CHECK_FALSE(decode_command(bytes.substr(0, head) + bytes));
   CHECK_FALSE(decode_command(bytes.substr(0, head) + encode_command(kv_write{})));
   command c = kv_write{};
-  c.once = once_mark{"key", {1, 2}, cluster_time{300}};
+  c.once = once_request{"key", {1, 2}, cluster_time{300}};
   const auto marked = encode_command(c);
   const auto mark = marked.size() - encode_command(kv_write{}).size();
   CHECK_FALSE(decode_command(marked.substr(0, mark) + marked));

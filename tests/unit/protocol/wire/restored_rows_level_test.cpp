@@ -52,7 +52,7 @@ row_batch rows_after(const command& c) {
 
 command kept() {
   command c = kv_write{put_op()};
-  c.once = once_mark{"key", {1, 2}, cluster_time{1000}};
+  c.once = once_request{"key", {1, 2}, cluster_time{1000}};
   return c;
 }
 

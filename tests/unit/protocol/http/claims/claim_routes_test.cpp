@@ -2,7 +2,7 @@
 
 #include "tests/unit/protocol/http/requested.hpp"
 
-#include "protocol/http/claims/page_mark.hpp"
+#include "protocol/http/claims/page_cursor.hpp"
 
 using namespace belay;
 using namespace belay::http;
@@ -128,7 +128,7 @@ TEST_CASE("claims, guards and ends of sessions are read, blocking if wanted", "[
   CHECK(std::get<state::claims_list>(read_requested("GET", "/v1/claims?session=s").query).session == "s");
   const std::string mark("cn\0id", 5);
   const auto page =
-      std::get<state::claims_list>(read_requested("GET", "/v1/claims?node=n1&after=" + page_mark(mark)).query);
+      std::get<state::claims_list>(read_requested("GET", "/v1/claims?node=n1&after=" + page_cursor(mark)).query);
   CHECK(page.node == "n1");
   CHECK(page.after == mark);
   CHECK(std::holds_alternative<state::claims_graph>(read_requested("GET", "/v1/claims/graph").query));

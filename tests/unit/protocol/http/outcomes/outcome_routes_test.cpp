@@ -26,7 +26,7 @@ int status_of_keyed(std::string_view method, std::string_view target, std::strin
   return 0;
 }
 
-state::once_mark mark_of(const action& a) {
+state::once_request mark_of(const action& a) {
   REQUIRE(std::holds_alternative<write_request>(a));
   const auto& once = std::get<write_request>(a).command.once;
   REQUIRE(once.has_value());

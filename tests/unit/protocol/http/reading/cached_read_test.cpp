@@ -59,12 +59,12 @@ TEST_CASE("cached: a server answers from its tables, also without a leader, and 
   state::query_result none;
   none.data = state::service_instances{};
   render_options o;
-  o.cache = cache_mark{true, seconds(3)};
+  o.cache = cache_state{true, seconds(3)};
   auto answer = render_read(read, none, {}, o);
   CHECK(header(answer, "X-Cache") == "HIT");
   CHECK(header(answer, "Age") == "3");
   CHECK(header(answer, "X-Consul-Effective-Consistency") == "leader");
-  answer = render_read_head(read, none, {}, {.cache = cache_mark{}});
+  answer = render_read_head(read, none, {}, {.cache = cache_state{}});
   CHECK(header(answer, "X-Cache") == "MISS");
   CHECK(header(answer, "Age") == "(none)");
 

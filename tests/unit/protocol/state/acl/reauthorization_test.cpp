@@ -273,7 +273,7 @@ TEST_CASE("a command that changes nothing is answered like an entry", "[B16]") {
   for (const auto& nobody : {std::string("anonymous"), d.token("")}) {
     CHECK(received(outcome_seal{"key", {}}, nobody) == "Permission denied");
     command unknown = session_destroy{{uuid(99)}, ""};
-    unknown.once = once_mark{"key", {}, d.now};
+    unknown.once = once_request{"key", {}, d.now};
     CHECK(received(unknown, nobody) == "Permission denied");
   }
   d.allowed_by_default = true;
@@ -337,7 +337,7 @@ TEST_CASE("a kept answer is shown to a token as long as it exists", "[B23]") {
     const auto secret = token_for(d, way);
     command c = kv_write{op_on(kv_verb::set, "k")};
     c.by = d.by(secret);
-    c.once = once_mark{"key", {}, d.now};
+    c.once = once_request{"key", {}, d.now};
     REQUIRE(std::get<bool>(d.apply(c)));
     CHECK(d.read<outcome_view>(secret, outcome_read{"key"}).row != nullptr);
     CHECK(d.apply(c).decided_at != log_index{});

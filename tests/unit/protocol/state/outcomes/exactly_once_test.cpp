@@ -18,7 +18,7 @@ kv_op adding(const std::string& key, std::int64_t amount = 1) {
 command once(const driver& d, const std::string& key, plain_command what, std::uint64_t print = 7) {
   command c;
   static_cast<plain_command&>(c) = std::move(what);
-  c.once = once_mark{key, {print, print}, d.now};
+  c.once = once_request{key, {print, print}, d.now};
   return c;
 }
 

@@ -95,7 +95,7 @@ void live(driver& d, small_world& world, int commands) {
     if (!c)
       continue;
     if (world.one_in(8) && std::holds_alternative<kv_write>(*c))
-      c->once = once_mark{uuid(static_cast<int>(5000 + world.below(1000))), {1, 2}, d.now};
+      c->once = once_request{uuid(static_cast<int>(5000 + world.below(1000))), {1, 2}, d.now};
     d.apply(*c);
   }
 }

@@ -10,15 +10,15 @@
 
 namespace belay::http {
 
-inline std::string page_mark(std::string_view bytes) {
+inline std::string page_cursor(std::string_view bytes) {
   std::string out;
   for (const char c : bytes)
     append_hex(out, static_cast<unsigned char>(c), 2);
   return out;
 }
 
-/// @returns nullopt: not a text of page_mark()
-inline std::optional<std::string> read_page_mark(std::string_view text) {
+/// @returns nullopt: not a text of page_cursor()
+inline std::optional<std::string> read_page_cursor(std::string_view text) {
   if (text.empty() || text.size() % 2 != 0)
     return std::nullopt;
   std::string out;
