@@ -22,9 +22,9 @@ http::cache_state cache_history::answered(std::string_view secret, const http::c
   const auto [it, fresh] = entries_.try_emplace(k);
   auto& e = it->second;
   if (fresh)
-    e.turn = turns_.insert(turns_.end(), k);
+    e.lru_position = by_last_read_.insert(by_last_read_.end(), k);
   else
-    turns_.splice(turns_.end(), turns_, e.turn);
+    by_last_read_.splice(by_last_read_.end(), by_last_read_, e.lru_position);
   e.used = now;
   const auto age = now - e.fetched;
   const bool too_old = !r.refreshed && (r.must_revalidate || (r.max_age && age > *r.max_age));
@@ -36,12 +36,12 @@ http::cache_state cache_history::answered(std::string_view secret, const http::c
 }
 
 void cache_history::forget_unused(monotonic_time now) {
-  while (!turns_.empty()) {
-    const auto it = entries_.find(turns_.front());
+  while (!by_last_read_.empty()) {
+    const auto it = entries_.find(by_last_read_.front());
     if (entries_.size() <= settings_.entries_max && now - it->second.used <= settings_.unused)
       return;
     entries_.erase(it);
-    turns_.pop_front();
+    by_last_read_.pop_front();
   }
 }
 

@@ -41,7 +41,7 @@ private:
   using key = std::uint64_t;
   struct entry {
     monotonic_time fetched, used;
-    std::list<key>::iterator turn;
+    std::list<key>::iterator lru_position;
   };
 
   void forget_unused(monotonic_time now);
@@ -49,7 +49,7 @@ private:
   const cache_history_settings settings_;
   mutable std::mutex mutex_; ///< protects the members below
   std::unordered_map<key, entry> entries_;
-  std::list<key> turns_; ///< least recently read first
+  std::list<key> by_last_read_; ///< least recently read first
 };
 
 } // namespace belay::actors

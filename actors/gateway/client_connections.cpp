@@ -76,7 +76,7 @@ void client_connections::take(boost::asio::io_context& loop, const accepted_conn
   add(std::make_shared<http_connection>(host_, limits_, c.fd, c.address, std::move(tls))).start();
 }
 
-void client_connections::turn_away(const accepted_connection& c) {
+void client_connections::reject(const accepted_connection& c) {
   ::close(c.fd);
   admission_->leave(*c.address);
 }

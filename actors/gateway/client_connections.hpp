@@ -62,7 +62,7 @@ public:
   /// Takes over a connection that another gateway accepted.
   void take(boost::asio::io_context& loop, const accepted_connection& c);
   /// Closes such a connection, because this gateway stops.
-  void turn_away(const accepted_connection& c);
+  void reject(const accepted_connection& c);
 
   /// Call it when the host was notified that this one is closed.
   void remove(http_connection& c);

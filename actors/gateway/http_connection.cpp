@@ -18,9 +18,9 @@ constexpr std::string_view continue_line = "HTTP/1.1 100 Continue\r\n\r\n";
 // Input of an idle connection: most have none; a small buffer is kept.
 constexpr std::size_t kept_input_bytes_max = 1024;
 // Rounds of reading before other connections are served.
-constexpr int reads_per_turn = 4;
+constexpr int reads_per_quantum = 4;
 // How long a client that pipelines requests is served before others. One request is always served.
-constexpr std::chrono::microseconds turn_max{100};
+constexpr std::chrono::microseconds quantum_max{100};
 
 } // namespace
 
@@ -62,7 +62,7 @@ void http_connection::on_ready(bool readable, bool writable) {
 }
 
 bool http_connection::may_read() const {
-  if (input_ended_ || !open() || (tls_ != nullptr && tls_->waits_for_turn()))
+  if (input_ended_ || !open() || (tls_ != nullptr && tls_->waits_for_time()))
     return false;
   // A client that sends far ahead is not read until its answers are sent.
   return lingering_ || (may_look_at_next() && !again_) || waiting_.size() < limits_.waiting_bytes_max;
@@ -87,7 +87,7 @@ void http_connection::wait_readable() {
 
 void http_connection::read_some() {
   auto& buffer = host_->input;
-  for (int i = 0; i < reads_per_turn; ++i) {
+  for (int i = 0; i < reads_per_quantum; ++i) {
     const auto n = ::recv(fd_, buffer.data(), buffer.size(), 0);
     if (n > 0) {
       last_input_ = host_->now();
@@ -125,7 +125,7 @@ void http_connection::take(std::string_view bytes) {
   while (!bytes.empty() && !more_needed && may_look_at_next() && !again_) {
     bytes.remove_prefix(look_at_next(bytes, more_needed));
     write_in_order();
-    if (!bytes.empty() && host_->now() >= last_input_ + turn_max)
+    if (!bytes.empty() && host_->now() >= last_input_ + quantum_max)
       go_on_later();
   }
   busy_ = false;
@@ -222,7 +222,7 @@ void http_connection::go_on_later() {
     host_->sockets().again(*this);
 }
 
-void http_connection::on_turn_again() {
+void http_connection::on_resumed() {
   const auto self = shared_from_this();
   again_ = false;
   progress();
@@ -234,17 +234,17 @@ void http_connection::progress() {
   busy_ = true;
   std::size_t used = 0;
   bool more_needed = false;
-  std::optional<monotonic_time> turn_ends;
+  std::optional<monotonic_time> quantum_ends;
   for (;;) {
     write_in_order();
     if (more_needed || !may_look_at_next() || used == waiting_.size() || again_)
       break;
     const auto now = host_->now();
-    if (turn_ends && now >= *turn_ends) {
+    if (quantum_ends && now >= *quantum_ends) {
       go_on_later();
       break;
     }
-    turn_ends = turn_ends.value_or(now + turn_max);
+    quantum_ends = quantum_ends.value_or(now + quantum_max);
     used += look_at_next(std::string_view(waiting_).substr(used), more_needed);
   }
   busy_ = false;

@@ -57,7 +57,7 @@ public:
 private:
   void on_ready(bool readable, bool writable) override;
   void on_hang_up(bool broken) override;
-  void on_turn_again() override;
+  void on_resumed() override;
   void on_time_granted() override;
   bool may_read() const;
   void wait_readable();

@@ -202,7 +202,7 @@ void http_gateway::serve(client_agent_connection c) {
 void http_gateway::serve(const accepted_connection& c) {
   boost::asio::post(asio_->loop(), [this, self = caf::strong_actor_ptr(ctrl()), c] {
     if (stopping_ || exited_)
-      return connections_.turn_away(c);
+      return connections_.reject(c);
     context(asio_->context());
     connections_.take(asio_->loop(), c);
   });

@@ -25,7 +25,7 @@ namespace belay::actors {
 namespace {
 
 // Accepted in one turn of the loop before other connections are served.
-constexpr int accepts_per_turn = 64;
+constexpr int accepts_per_batch = 64;
 // When no file descriptors are left, others must be closed first.
 constexpr std::chrono::milliseconds clients_wait_without_descriptors{100};
 
@@ -281,7 +281,7 @@ void http_listener::accept_some() {
     if (tight_)
       return pause(nearly_used_up);
   }
-  for (int i = 0; i < accepts_per_turn; ++i) {
+  for (int i = 0; i < accepts_per_batch; ++i) {
     socket_address from;
     from.size = sizeof from.bytes;
     const int fd = ::accept4(socket_.native_handle(), from.any(), &from.size, SOCK_CLOEXEC | SOCK_NONBLOCK);

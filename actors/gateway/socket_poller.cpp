@@ -51,7 +51,7 @@ void socket_poller::wait() {
 }
 
 void socket_poller::look() {
-  const int ready = ::epoll_wait(set_.native_handle(), events_.data(), events_per_turn, 0);
+  const int ready = ::epoll_wait(set_.native_handle(), events_.data(), events_per_batch, 0);
   pending_ = ready > 0 ? static_cast<std::size_t>(ready) : 0;
   for (std::size_t i = 0; i < pending_; ++i) {
     const auto& e = events_[i];
@@ -69,21 +69,21 @@ void socket_poller::look() {
 void socket_poller::again(socket_owner& owner) {
   again_.push_back(&owner);
   if (again_.size() == 1)
-    boost::asio::post(set_.get_executor(), [self = shared_from_this()] { self->take_turns(); });
+    boost::asio::post(set_.get_executor(), [self = shared_from_this()] { self->resume_all(); });
 }
 
 void socket_poller::not_again(socket_owner& owner) {
   socket_owner* const nobody = nullptr;
-  for (auto* waiting : {&again_, &taking_turns_})
+  for (auto* waiting : {&again_, &resuming_})
     std::replace(waiting->begin(), waiting->end(), &owner, nobody);
 }
 
-void socket_poller::take_turns() {
-  taking_turns_.swap(again_);
-  for (std::size_t i = 0; i < taking_turns_.size(); ++i)
-    if (auto* owner = taking_turns_[i])
-      owner->on_turn_again();
-  taking_turns_.clear();
+void socket_poller::resume_all() {
+  resuming_.swap(again_);
+  for (std::size_t i = 0; i < resuming_.size(); ++i)
+    if (auto* owner = resuming_[i])
+      owner->on_resumed();
+  resuming_.clear();
 }
 
 } // namespace belay::actors

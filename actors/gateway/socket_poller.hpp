@@ -25,7 +25,7 @@ public:
   /// @param broken it accepts no output either: the connection was reset
   virtual void on_hang_up(bool broken) { (void)broken; }
   /// Called after again().
-  virtual void on_turn_again() {}
+  virtual void on_resumed() {}
 };
 
 /// Asio re-arms a socket with a system call for each wait. Here it stays armed until changed, and
@@ -46,25 +46,25 @@ public:
   /// @returns false: out of kernel memory; the interest is unchanged
   bool change(int fd, socket_owner& owner, interest before, interest now);
 
-  /// Calls its on_turn_again() once, after the other sockets and the other work of the loop.
+  /// Calls its on_resumed() once, after the other sockets and the other work of the loop.
   void again(socket_owner& owner);
   /// Cancels again(). Linear in the number of owners that wait.
   void not_again(socket_owner& owner);
 
 private:
   // Events that are dispatched before the loop's other work continues.
-  static constexpr std::size_t events_per_turn = 128;
+  static constexpr std::size_t events_per_batch = 128;
 
   void wait();
   void look();
-  void take_turns();
+  void resume_all();
 
   stream_descriptor set_;
-  std::array<epoll_event, events_per_turn> events_{};
+  std::array<epoll_event, events_per_batch> events_{};
   std::size_t pending_ = 0; ///< number of events_ while they are dispatched
   std::size_t watched_ = 0;
   bool waiting_ = false;
-  std::vector<socket_owner*> again_, taking_turns_; ///< the second while they are called; null: cancelled
+  std::vector<socket_owner*> again_, resuming_; ///< the second while they are called; null: cancelled
 };
 
 } // namespace belay::actors

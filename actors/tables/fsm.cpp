@@ -597,7 +597,7 @@ void fsm::read_on() {
   if (!next.read->go_on(settings_.read_in_a_slice)) {
     // A few reads take turns; others hold no rows before they start.
     const auto behind =
-        std::next(long_reads_.begin(), static_cast<std::ptrdiff_t>(std::min(long_reads_.size(), reads_in_turn)));
+        std::next(long_reads_.begin(), static_cast<std::ptrdiff_t>(std::min(long_reads_.size(), reads_at_once)));
     return long_reads_.splice(behind, long_reads_, long_reads_.begin());
   }
   const auto done = std::move(next);

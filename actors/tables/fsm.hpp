@@ -243,7 +243,7 @@ private:
     std::unique_ptr<state::long_read> read;
     std::vector<read_query> waiting;
   };
-  static constexpr std::size_t reads_in_turn = 4;
+  static constexpr std::size_t reads_at_once = 4;
   std::list<long_reading> long_reads_;            ///< the next one to continue comes first
   std::deque<queries_touched> woken_;             ///< not evaluated again yet
   std::vector<request_id> to_reauthorize_;        ///< parked when permissions changed, and not authorized since

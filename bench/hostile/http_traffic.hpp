@@ -113,13 +113,13 @@ inline void flood(const target& at, double bytes_a_second, counts& counted) {
   std::deque<connection> readers;
   pace steady_pace(bytes_a_second / static_cast<double>(chunk.size()));
   connection c;
-  for (std::size_t turn = 0; !at.over(); ++turn, steady_pace.wait()) {
+  for (std::size_t round = 0; !at.over(); ++round, steady_pace.wait()) {
     if (!c.open()) {
       c = connection(at, counted);
       c.send(head);
     }
     c.send(chunk);
-    if (turn % 400 == 0) {
+    if (round % 400 == 0) {
       readers.emplace_back(at, counted);
       readers.back().send(request(at, "GET /v1/kv/bench/?recurse"));
       if (readers.size() > 20)

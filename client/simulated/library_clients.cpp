@@ -27,7 +27,7 @@ constexpr milliseconds lock_delay = 500ms;
 constexpr milliseconds ack_wait = 3s;
 constexpr milliseconds opening_max = 5s, closing_max = 20s;
 // Time limit of one task of a process: above the longest lock delay, and the others get their turn.
-constexpr milliseconds turn_max = 4s;
+constexpr milliseconds quantum_max = 4s;
 constexpr milliseconds pause_after_failure = 300ms;
 constexpr std::size_t participants = 2;
 
@@ -208,7 +208,7 @@ task<> live(process& me, board& b) {
       }
     }
     auto name = name_of_try(me, turn);
-    patience limit(me.now() + turn_max, &b.stop);
+    patience limit(me.now() + quantum_max, &b.stop);
     auto what = me.draw(6);
     if (what <= 1)
       co_await follow(me, b, member, limit);

@@ -56,7 +56,7 @@ public:
   }
 
   /// Each is granted the lock in turn and releases it.
-  void take_turns() {
+  void resume_all() {
     for (std::size_t i = 0; i < waiters_count; ++i) {
       INFO("turn " << i);
       release(i);
@@ -186,7 +186,7 @@ TEST_CASE("claims: a killed leader loses no wait, and the order stays", "[.claim
     const auto elected = seconds_since(killed);
     REQUIRE(eventually(requested_for, [&] { return q.queue_length() == waiters_count; }));
     const auto begun = steady_clock::now();
-    q.take_turns();
+    q.resume_all();
     std::cout << "round " << round + 1 << ": another leader after " << elected << " s, " << waiters_count
               << " turns taken in " << seconds_since(begun) << " s\n";
     cluster.node(leader).start();

@@ -76,8 +76,8 @@ void archive_transfers::begin_restore(exchange& e, std::string restore_id, monot
         500, "another snapshot is being restored through this server: try again when it has ended");
     return;
   }
-  t.turn = std::make_shared<char>();
-  restoring_ = t.turn;
+  t.ticket = std::make_shared<char>();
+  restoring_ = t.ticket;
   t.restore_id = std::move(restore_id);
   t.archive = request_id{};
   unpack_more(e, now);
@@ -153,7 +153,7 @@ void archive_transfers::part_decided(exchange& e, write_result& r, monotonic_tim
   if (const auto* no = std::get_if<state::refusal>(&r.reply); no != nullptr && !MUTANT(refused_restore_goes_on))
     return abort_restore(e, no->text, now);
   if (t.committing) {
-    t.turn.reset();
+    t.ticket.reset();
     e.answer.emplace();
     e.answer->headers.emplace_back("X-Belay-Index", to_string(r.index));
     return;
@@ -187,7 +187,7 @@ void archive_transfers::abort_restore(exchange& e, std::string text, monotonic_t
 
 void archive_transfers::end_restore(exchange& e, std::string text) {
   abandon(e);
-  e.transfer->turn.reset();
+  e.transfer->ticket.reset();
   e.answer = state::speaks_of_levels(text) ? http::error_response(409, std::move(text))
                                            : http::refusal_response(std::move(text));
 }

@@ -76,10 +76,10 @@ bool shared_answers::take(exchange& e, write_result& r, monotonic_time now) {
 
 void shared_answers::sift(exchange& e, sifting s, monotonic_time now) {
   // Most need only one slice; several of these must not run one after the other.
-  if (!worked_in_turn_ && s.rows.go_on(filter::filter_slice_usual))
+  if (!worked_in_batch_ && s.rows.go_on(filter::filter_slice_usual))
     return finish(e, s, now);
   PROBE("gateway: rows filtered in slices");
-  worked_in_turn_ = true;
+  worked_in_batch_ = true;
   s.id = pending_.add(e, s.due);
   sifted_.push_back(std::move(s));
 }
@@ -149,9 +149,9 @@ void shared_answers::render(exchange& e, std::shared_ptr<const state::query_resu
   active_.emplace_back(std::move(what), q, options, meta);
   active_.back().waiting.push_back({id, std::move(head)});
   // Most need only one piece; several of these must not run one after the other.
-  if (!worked_in_turn_ && active_.size() == 1) {
+  if (!worked_in_batch_ && active_.size() == 1) {
     render_on(now);
-    worked_in_turn_ = true;
+    worked_in_batch_ = true;
   }
 }
 
@@ -202,13 +202,13 @@ void shared_answers::forget() {
 }
 
 void shared_answers::go_on(monotonic_time now) {
-  worked_in_turn_ = true; // what this slice completes is continued in the next one
+  worked_in_batch_ = true; // what this slice completes is continued in the next one
   sifts_next_ = !sifted_.empty() && (active_.empty() || !sifts_next_);
   if (sifts_next_)
     sift_on(now);
   else if (!active_.empty())
     render_on(now);
-  worked_in_turn_ = false;
+  worked_in_batch_ = false;
 }
 
 void shared_answers::render_on(monotonic_time now) {

@@ -42,7 +42,7 @@ public:
   bool take(exchange& e, write_result& r, monotonic_time now);
 
   /// Whether to call go_on(), after other work.
-  bool busy() const { return worked_in_turn_ || !active_.empty() || !sifted_.empty(); }
+  bool busy() const { return worked_in_batch_ || !active_.empty() || !sifted_.empty(); }
   /// Filters rows or renders a piece of the answer that waits longest. Settles completed ones.
   void go_on(monotonic_time now);
 
@@ -118,9 +118,9 @@ private:
   free_elsewhere free_;
   std::list<rendering> active_; ///< the next to be rendered comes first
   std::vector<rendered> rendered_;
-  std::list<sifting> sifted_;   ///< the next to be filtered comes first
-  bool worked_in_turn_ = false; ///< a slice was processed, and no other work since
-  bool sifts_next_ = false;     ///< filters and renderings take turns
+  std::list<sifting> sifted_;    ///< the next to be filtered comes first
+  bool worked_in_batch_ = false; ///< a slice was processed, and no other work since
+  bool sifts_next_ = false;      ///< filters and renderings take turns
 };
 
 } // namespace belay::actors

@@ -28,9 +28,9 @@ struct snapshot_transfer {
   std::shared_ptr<const void> counted;        ///< removes their bytes from the budget when destroyed
 
   // Upload: bytes become a command at the checkpointer; when it is in the log, the next ones follow
-  std::shared_ptr<const void> turn; ///< held while it is the one restore of this server
-  std::string restore_id;           ///< common to all commands of one restore
-  std::string body;                 ///< received and not passed on
+  std::shared_ptr<const void> ticket; ///< held while it is the one restore of this server
+  std::string restore_id;             ///< common to all commands of one restore
+  std::string body;                   ///< received and not passed on
   bool body_complete = false;
   bool starved = false;                       ///< waits for bytes of the client
   bool begun = false;                         ///< some of it may be in the log

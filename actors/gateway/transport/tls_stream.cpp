@@ -18,7 +18,7 @@ constexpr std::size_t kept_sealed_bytes_max = 1024;
 } // namespace
 
 bool tls_stream::may_work(std::weak_ptr<handshake_limiter::waiter> who, monotonic_time now) {
-  if (waits_for_turn())
+  if (waits_for_time())
     return false;
   if (limiter_->may_work())
     return true;
@@ -28,7 +28,7 @@ bool tls_stream::may_work(std::weak_ptr<handshake_limiter::waiter> who, monotoni
 }
 
 void tls_stream::time_granted(monotonic_time now) {
-  if (waits_for_turn())
+  if (waits_for_time())
     since_ += now - *std::exchange(waiting_since_, std::nullopt);
 }
 
@@ -49,15 +49,15 @@ status tls_stream::feed(std::string_view wire, const tls::https_channel::listene
   return s;
 }
 
-unsent_output::outcome tls_stream::send_sealed(int fd, std::size_t& left_of_turn) {
+unsent_output::outcome tls_stream::send_sealed(int fd, std::size_t& left_of_quantum) {
   const auto& sealed = channel_->output();
   while (sent_ < sealed.size()) {
-    if (left_of_turn == 0)
+    if (left_of_quantum == 0)
       return unsent_output::outcome::blocked;
     const auto n = ::send(fd, sealed.data() + sent_, sealed.size() - sent_, MSG_NOSIGNAL);
     if (n >= 0) {
       sent_ += static_cast<std::size_t>(n);
-      left_of_turn -= std::min(left_of_turn, static_cast<std::size_t>(n));
+      left_of_quantum -= std::min(left_of_quantum, static_cast<std::size_t>(n));
     } else if (errno == EAGAIN) {
       return unsent_output::outcome::blocked;
     } else if (errno != EINTR) {
@@ -77,12 +77,12 @@ unsent_output::outcome tls_stream::send(int fd, unsent_output& plain, std::strin
   auto& sealed = channel_->output();
   if (sealed.empty() && sealed.capacity() < scratch.capacity())
     sealed.swap(scratch);
-  auto left_of_turn = unsent_output::bytes_per_turn;
+  auto left_of_quantum = unsent_output::bytes_per_quantum;
   auto o = outcome::sent;
   for (;;) {
-    const auto left_before = left_of_turn;
-    o = send_sealed(fd, left_of_turn);
-    moved += left_before - left_of_turn;
+    const auto left_before = left_of_quantum;
+    o = send_sealed(fd, left_of_quantum);
+    moved += left_before - left_of_quantum;
     if (o != outcome::sent || plain.empty())
       break;
     for (auto bytes = plain.front(); !bytes.empty() && sealed.size() < sealed_at_once; bytes = plain.front()) {

@@ -35,10 +35,10 @@ public:
   bool may_work(std::weak_ptr<handshake_limiter::waiter> who, monotonic_time now);
   /// Call it when `who` was notified.
   void time_granted(monotonic_time now);
-  bool waits_for_turn() const { return waiting_since_.has_value(); }
+  bool waits_for_time() const { return waiting_since_.has_value(); }
   /// The handshake has taken longer than `limit`.
   bool is_late(monotonic_time now, std::chrono::milliseconds limit) const {
-    return !established() && !waits_for_turn() && now - since_ > limit;
+    return !established() && !waits_for_time() && now - since_ > limit;
   }
 
   /// Decrypts input. @returns a failure: no more can be read; send() what is left, and close
@@ -46,7 +46,7 @@ public:
 
   /// Encrypted bytes not sent yet.
   std::size_t unsent() const { return channel_ ? channel_->output().size() - sent_ : 0; }
-  /// Encrypts and sends what is in `plain`, up to the limit of one turn.
+  /// Encrypts and sends what is in `plain`, up to one quantum.
   /// @param scratch a scratch buffer, empty before and afterwards
   /// @param moved set to the bytes that the socket took
   unsent_output::outcome send(int fd, unsent_output& plain, std::string& scratch, std::size_t& moved);
@@ -59,7 +59,7 @@ public:
   }
 
 private:
-  unsent_output::outcome send_sealed(int fd, std::size_t& left_of_turn);
+  unsent_output::outcome send_sealed(int fd, std::size_t& left_of_quantum);
 
   std::shared_ptr<handshake_limiter> limiter_;
   tls::https_credentials_ptr credentials_;  ///< until there is a channel

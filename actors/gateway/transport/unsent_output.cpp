@@ -55,14 +55,14 @@ void unsent_output::append(http::shared_body_ptr body) {
 }
 
 unsent_output::outcome unsent_output::send(int fd) {
-  auto left_of_turn = bytes_per_turn;
+  auto left_of_quantum = bytes_per_quantum;
   for (auto bytes = front(); !bytes.empty();) {
-    if (left_of_turn == 0)
+    if (left_of_quantum == 0)
       return outcome::blocked;
-    const auto n = ::send(fd, bytes.data(), std::min(bytes.size(), bytes_per_turn), MSG_NOSIGNAL);
+    const auto n = ::send(fd, bytes.data(), std::min(bytes.size(), bytes_per_quantum), MSG_NOSIGNAL);
     if (n >= 0) {
       const auto sent = static_cast<std::size_t>(n);
-      left_of_turn -= std::min(left_of_turn, sent);
+      left_of_quantum -= std::min(left_of_quantum, sent);
       skip(sent);
       bytes = front();
     } else if (errno == EAGAIN) {

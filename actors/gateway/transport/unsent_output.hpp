@@ -14,7 +14,7 @@ class unsent_output {
 public:
   /// One call of send() sends about this many bytes: a client that takes megabytes as
   /// fast as they are sent must not delay the others.
-  static constexpr std::size_t bytes_per_turn = 256 << 10;
+  static constexpr std::size_t bytes_per_quantum = 256 << 10;
 
   std::size_t size() const { return bytes_.size() - sent_ + behind_bytes_; }
   bool empty() const { return size() == 0; }
@@ -29,7 +29,7 @@ public:
   void append(http::shared_body_ptr body);
   enum class outcome {
     sent,    ///< nothing is left
-    blocked, ///< the socket takes no more for now, or the limit of one turn is reached
+    blocked, ///< the socket takes no more for now, or the quantum is used up
     broken,  ///< the connection is lost
   };
   outcome send(int fd);

@@ -16,7 +16,7 @@ class lockers {
 public:
   lockers(std::vector<std::uint16_t> ports, std::size_t count) : ports_(std::move(ports)), turns_(count) {
     for (std::size_t i = 0; i < count; ++i)
-      threads_.emplace_back([this, i] { take_turns(i); });
+      threads_.emplace_back([this, i] { resume_all(i); });
   }
   ~lockers() { stop(); }
   lockers(const lockers&) = delete;
@@ -52,7 +52,7 @@ private:
     }
   }
 
-  void take_turns(std::size_t i) {
+  void resume_all(std::size_t i) {
     std::size_t port = i;
     const auto made = ask(port, "/v1/session/create", R"({"Checks":[],"LockDelay":"0s"})");
     if (!made.ok())

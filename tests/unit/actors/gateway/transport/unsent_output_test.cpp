@@ -140,7 +140,7 @@ TEST_CASE("unsent_output: shared bodies keep their position between the bytes ar
   for (int i = 0; i < 1000 && !o.empty(); ++i) {
     const auto before = o.size();
     REQUIRE(o.send(s.here) != outcome::broken);
-    CHECK(before - o.size() < 2 * unsent_output::bytes_per_turn);
+    CHECK(before - o.size() < 2 * unsent_output::bytes_per_quantum);
     got += s.taken();
   }
   CHECK(o.empty());
@@ -155,14 +155,14 @@ TEST_CASE("unsent_output: a batch ends after a number of bytes, though the socke
   const int room = 8 << 20;
   ::setsockopt(s.here, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
   unsent_output o;
-  std::string fresh(3 * unsent_output::bytes_per_turn, 'x');
+  std::string fresh(3 * unsent_output::bytes_per_quantum, 'x');
   const auto all = fresh.size();
   o.take(fresh);
   std::size_t taken = 0;
   for (int turn = 0; turn < 100 && !o.empty(); ++turn) {
     const auto before = o.size();
     o.send(s.here);
-    CHECK(before - o.size() <= unsent_output::bytes_per_turn);
+    CHECK(before - o.size() <= unsent_output::bytes_per_quantum);
     taken += s.taken().size();
   }
   CHECK(taken == all);

@@ -20,14 +20,14 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct turns_fixture {
+struct quantum_fixture {
   boost::asio::io_context loop;
   std::shared_ptr<socket_poller> poller = std::make_shared<socket_poller>(loop);
   scripted_host host;
   connection_limits limits;
   const std::string address = "127.0.0.1";
 
-  turns_fixture() {
+  quantum_fixture() {
     host.poller = poller.get();
     host.input.resize(65536);
     host.step = 30us;
@@ -37,7 +37,7 @@ struct turns_fixture {
     std::shared_ptr<http_connection> connection;
     int fd = -1;
 
-    client(turns_fixture& f) {
+    client(quantum_fixture& f) {
       int both[2];
       REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, both) == 0);
       fd = both[1];
@@ -82,8 +82,8 @@ struct turns_fixture {
 } // namespace
 
 TEST_CASE("a client that sends many requests at once takes turns with the others", "[gateway]") {
-  turns_fixture f;
-  turns_fixture::client many(f), one(f);
+  quantum_fixture f;
+  quantum_fixture::client many(f), one(f);
   constexpr std::size_t count = 1000;
   many.send("/many", count);
   one.send("/one", 1);
@@ -97,9 +97,9 @@ TEST_CASE("a client that sends many requests at once takes turns with the others
 }
 
 TEST_CASE("a connection that waits for its next turn may be closed", "[gateway]") {
-  turns_fixture f;
+  quantum_fixture f;
   {
-    turns_fixture::client many(f);
+    quantum_fixture::client many(f);
     many.send("/many", 1000);
     REQUIRE(f.run_until([&] { return f.requested("/many"); }));
   }
@@ -110,8 +110,8 @@ TEST_CASE("a connection that waits for its next turn may be closed", "[gateway]"
 }
 
 TEST_CASE("a client that shuts down its side after many requests receives all responses", "[gateway]") {
-  turns_fixture f;
-  turns_fixture::client many(f);
+  quantum_fixture f;
+  quantum_fixture::client many(f);
   many.send("/many", 300);
   ::shutdown(many.fd, SHUT_WR);
   CHECK(f.run_until([&] { return many.answers() == 300; }));
