@@ -24,7 +24,7 @@ namespace {
 constexpr std::uint64_t first_history = 0x9f3c'2a1b'0000'0000, second_history = 0x1234'5678'0000'0000;
 
 /// How 0.2.0 parses a cursor in the text of a file (cli/commands/watching/change_feed.cpp and
-/// client/flows/changes.cpp there): nullopt, and it ends.
+/// client/change_feed/changes.cpp there): nullopt, and it ends.
 std::optional<std::string> place_for_0_2_0(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' '))
     text.pop_back();
