@@ -503,8 +503,8 @@ struct status_result {
   int ms_since_leader = 0; ///< -1: no message from it yet
   std::uint64_t digest = 0;
   log_index digest_at;
-  agent::agent_counts registered; ///< registered with this node
-  coordinates::coordinate place;  ///< this server's coordinate; the origin if it measures none
+  agent::agent_counts registered;     ///< registered with this node
+  coordinates::coordinate coordinate; ///< this server's coordinate; the origin if it measures none
   std::vector<coordinates::row>
       servers; ///< coordinates of the members whose coordinate is known, by name; only on request
   std::vector<peer_status> peers;

@@ -318,7 +318,7 @@ private:
   }
 
   void look_at_times() {
-    for (std::size_t i = 0; i < nodes_.places() && !late_; ++i)
+    for (std::size_t i = 0; i < nodes_.node_count() && !late_; ++i)
       late_ = times_.look(i, nodes_.running(i), time_.now(), nodes_.clock(i).now().time_since_epoch());
     time_.after(times_every, [this] { look_at_times(); });
   }
@@ -331,7 +331,7 @@ private:
       last_fault_ = time_.now();
     last_fault_ = std::max(last_fault_, agent_nemesis_.last_change());
     std::vector<virtual_time> renewed;
-    for (std::size_t i = nodes_.size(); i < nodes_.places(); ++i)
+    for (std::size_t i = nodes_.size(); i < nodes_.node_count(); ++i)
       renewed.push_back(agent_nemesis_.renewed(i));
     if (auto wrong = agent_health_.look(time_.now(), last_fault_, renewed); wrong && !agent_complaint_)
       agent_complaint_ = std::move(wrong);
@@ -569,7 +569,7 @@ private:
       if (machine == nullptr)
         return std::string("no leader");
       auto nodes = healed_nodes_;
-      for (auto i = nodes_.size(); i < nodes_.places(); ++i)
+      for (auto i = nodes_.size(); i < nodes_.node_count(); ++i)
         nodes.insert(i);
       auto wrong = agents_.difference(nodes, *machine);
       return wrong.empty() ? agent_health_.difference(*machine) : wrong;
@@ -650,7 +650,7 @@ private:
     for (auto i : healed_nodes_)
       if (leader && nodes_.running(i) && nodes_.is_replica(i) && nodes_.view(*leader).config.contains(nodes_.id_of(i)))
         found.push_back(i);
-    for (auto i = nodes_.size(); i < nodes_.places(); ++i)
+    for (auto i = nodes_.size(); i < nodes_.node_count(); ++i)
       if (nodes_.running(i))
         found.push_back(i);
     return found;

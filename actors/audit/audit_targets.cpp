@@ -194,7 +194,7 @@ targets of_local(const http::local_request& r) {
   case http::local_kind::add_peer:
     return {{"add", "server", r.added.address, r.added.id}};
   case http::local_kind::coordinate_update:
-    return {{"update", "coordinate", r.place.node}};
+    return {{"update", "coordinate", r.coordinate.node}};
   case http::local_kind::keyring: // the key itself is a secret
     if (r.keys.verb == forward::keyring_verb::list)
       return {};

@@ -67,13 +67,13 @@ result<rotated_file> rotated_file::open(rotation_rules rules, std::int64_t now_n
   rotated_file f(std::move(rules));
   if (auto s = make_folder_of(f.rules_.path); !s)
     return s.why();
-  if (auto s = f.open_place(now_ns); !s)
+  if (auto s = f.open_current(now_ns); !s)
     return s.why();
   f.remove_oldest();
   return f;
 }
 
-status rotated_file::open_place(std::int64_t now_ns) {
+status rotated_file::open_current(std::int64_t now_ns) {
   const auto& path = rules_.path;
   if (path == "/dev/stdout" || path == "/dev/stderr") { // may be a socket, which cannot be opened by that name
     const int own = path == "/dev/stdout" ? STDOUT_FILENO : STDERR_FILENO;
@@ -173,7 +173,7 @@ bool rotated_file::is_due(std::size_t more_bytes, std::int64_t now_ns) const {
 }
 
 /// The file may have been moved or removed: further lines would be lost, or hard to find.
-void rotated_file::follow_place(std::int64_t now_ns) {
+void rotated_file::follow_current(std::int64_t now_ns) {
   if (!regular_)
     return;
   struct stat named {
@@ -204,7 +204,7 @@ std::size_t rotated_file::fitting(std::string_view text) const {
 rotated_file::appended rotated_file::append(std::string_view text, std::int64_t now_ns) {
   PRECONDITION(text.empty() || text.back() == '\n');
   appended out;
-  follow_place(now_ns);
+  follow_current(now_ns);
   while (!text.empty() && out.error.empty()) {
     if (is_due(text.find('\n') + 1, now_ns)) {
       if (auto s = begin_next(now_ns); s)

@@ -20,8 +20,9 @@ namespace belay::actors {
 std::size_t lines_in(std::string_view text);
 
 struct rotation_rules {
-  /// Path of the file: `/var/log/audit.json`. If it rotates, names have the nanoseconds since 1970 of their start, as
-  /// in Consul: `/var/log/audit-1606843861652566000.json`. Devices, pipes, /dev/stdout and /dev/stderr never rotate.
+  /// Path of the file: `/var/log/audit.json`. If it rotates, names have the nanoseconds since 1970
+  /// of their start, as in Consul: `/var/log/audit-1606843861652566000.json`. Devices, pipes,
+  /// /dev/stdout and /dev/stderr never rotate.
   std::string path;
   mode_t mode = 0600;
   std::uint64_t rotate_bytes = 0;           ///< maximum size, except for a single longer line; 0: no limit
@@ -60,10 +61,10 @@ public:
 private:
   explicit rotated_file(rotation_rules rules) : rules_(std::move(rules)) {}
 
-  status open_place(std::int64_t now_ns);
+  status open_current(std::int64_t now_ns);
   status open_named(const std::string& name, std::int64_t begun_ns, bool fresh);
   status begin_next(std::int64_t now_ns);
-  void follow_place(std::int64_t now_ns);
+  void follow_current(std::int64_t now_ns);
   bool is_due(std::size_t more_bytes, std::int64_t now_ns) const;
   std::size_t fitting(std::string_view text) const;
   std::size_t write_some(std::string_view text, std::string& error);

@@ -325,12 +325,12 @@ std::string peer_link::objection_to(const identified_peer& p) {
     return {};
   if (has_long_texts(p.hello))
     return "a text in the hello of the peer is longer than " + std::to_string(unverified_text_max) + " bytes";
-  if (!has_place_for(p))
+  if (!has_slot_for(p))
     return "there are " + std::to_string(settings_.unverified_max) + " connections of servers that are not members";
   return {};
 }
 
-bool peer_link::has_place_for(const identified_peer& p) {
+bool peer_link::has_slot_for(const identified_peer& p) {
   const auto unverified = std::count_if(incoming_.begin(), incoming_.end(), [&](const auto& i) {
     return is_unproved(i.second) && i.second.peer != p.hello.self.id;
   });

@@ -118,7 +118,7 @@ private:
   void pass_on_client_agent(identified_peer p);
   bool take_for_own(const identified_peer& p);
   std::string objection_to(const identified_peer& p);
-  bool has_place_for(const identified_peer& p);
+  bool has_slot_for(const identified_peer& p);
   bool one_gives_way_to(const std::string& host, bool from_there);
   void drop_earlier_connections(node_id peer);
   void drop_silent_connections(std::chrono::nanoseconds passed);

@@ -25,8 +25,8 @@ raft_peer::raft_peer(caf::actor_config& config, actor_host* host, node_actors_pt
       self_(std::move(self)), formation_(std::move(formation)),
       core_(self_.id, settings_.limits, restored, settings_.seed), vitals_(std::move(v)), metrics_(m),
       checkpointed_(restored.snapshot.index), checkpoint_term_(restored.snapshot.term),
-      places_(self_.name, settings_.seed), calls_(self_.id, settings_.queued_calls_max), shedder_(settings_.shedding),
-      barriers_(self_.id, settings_.seed) {
+      coordinates_(self_.name, settings_.seed), calls_(self_.id, settings_.queued_calls_max),
+      shedder_(settings_.shedding), barriers_(self_.id, settings_.seed) {
   level_committed_ = settings_.level_in_tables;
   if (!core_.config().joint())
     members_logged_ = core_.config();
@@ -329,7 +329,7 @@ void raft_peer::on_peer_connected(const peer_connected& p) {
   else
     encrypted_.erase(peer);
   notified_.erase(peer);
-  places_.reconnected(peer);
+  coordinates_.reconnected(peer);
   core_.peer_reachable(peer);
   metrics_.peers(connected_.size());
   schedule_flush();
@@ -344,7 +344,7 @@ void raft_peer::on_peer_lost(const peer_lost& p) {
   notified_.erase(peer);
   autopilot_.lost(peer);
   clocks_.lost(peer);
-  places_.reconnected(peer);
+  coordinates_.reconnected(peer);
   if (const auto* known = formation_.find(peer); known != nullptr && core_.config().contains(peer))
     levels_seen_[peer] = known->level;
   if (formation_.is_replica(peer) && core_.config().contains(peer))

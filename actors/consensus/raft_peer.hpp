@@ -227,7 +227,7 @@ private:
   void exchange_coordinates();
   void on_coordinates(node_id from, const wire::frame& f);
   void put_coordinate(const status_request& s);
-  std::vector<coordinates::row> places_of_members() const;
+  std::vector<coordinates::row> coordinates_of_members() const;
 
   // raft_peer_gossip.cpp: periodic messages to peers, cluster time and feature levels
   void gossip();
@@ -312,7 +312,7 @@ private:
   forward::keyring_rounds keyrings_;
   std::size_t keyring_calls_ = 0; ///< not answered by keyring_keeper yet
 
-  coordinates::exchange places_;
+  coordinates::exchange coordinates_;
   std::set<node_id> coordinate_peers_; ///< peers that have announced that they support coordinates
 
   static constexpr std::size_t learned_max = 64; ///< all of them are dialled

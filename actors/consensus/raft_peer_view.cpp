@@ -249,9 +249,9 @@ void raft_peer::answer_status(const status_request& s) {
   r.registered = {
       vitals_->agent_services.load(std::memory_order_relaxed), vitals_->agent_checks.load(std::memory_order_relaxed),
       vitals_->agent_ttls.load(std::memory_order_relaxed), vitals_->agent_monitors.load(std::memory_order_relaxed)};
-  r.place = places_.own();
+  r.coordinate = coordinates_.own();
   if (s.what.kind == http::local_kind::coordinate_datacenters)
-    r.servers = places_of_members();
+    r.servers = coordinates_of_members();
   const auto progress = core_.progress();
   for (const auto& m : core_.config().members) {
     peer_status p;

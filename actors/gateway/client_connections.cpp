@@ -98,16 +98,16 @@ void client_connections::take(boost::asio::io_context& loop, client_agent_connec
 }
 
 http_connection& client_connections::add(std::shared_ptr<http_connection> c) {
-  c->place = list_.size();
+  c->slot = list_.size();
   list_.push_back(std::move(c));
   count();
   return *list_.back();
 }
 
 void client_connections::remove(http_connection& c) {
-  const auto place = c.place;
-  list_.back()->place = place;
-  std::swap(list_[place], list_.back());
+  const auto slot = c.slot;
+  list_.back()->slot = slot;
+  std::swap(list_[slot], list_.back());
   const auto keep = std::move(list_.back());
   list_.pop_back();
   count();

@@ -52,7 +52,7 @@ public:
   /// IP address of the client; empty: a Unix socket.
   const std::string& address() const { return *address_; }
 
-  std::size_t place = 0; ///< index in client_connections, used only there
+  std::size_t slot = 0; ///< index in client_connections, used only there
 
 private:
   void on_ready(bool readable, bool writable) override;

@@ -116,7 +116,7 @@ public:
 
   relayed_request request;
   clock::time_point deadline = clock::time_point::max(); ///< then it takes the current answer
-  std::optional<place> at;                               ///< nullopt: it does not wait any more
+  std::optional<entry_iterator> at;                      ///< nullopt: it does not wait any more
 
 private:
   cached_answers& cache_;
@@ -139,7 +139,7 @@ cached_answers::~cached_answers() {
 std::unique_ptr<relayed_call> cached_answers::begin(relayed_request r, answer_listener& listener) {
   if (!r.cached)
     return servers_.begin(std::move(r), listener);
-  const auto at = place_for(r);
+  const auto at = find_or_insert(r);
   if (!at)
     return servers_.begin(std::move(r), listener);
   auto& e = (*at)->second;
@@ -192,7 +192,7 @@ void cached_answers::leave(waiting& w) {
 // ---- entries
 
 /// @returns nullopt: there is no space for it
-std::optional<cached_answers::place> cached_answers::place_for(const relayed_request& r) {
+std::optional<cached_answers::entry_iterator> cached_answers::find_or_insert(const relayed_request& r) {
   const key k{r.secret, r.cached->target};
   if (const auto it = entries_.find(k); it != entries_.end())
     return it;
@@ -220,7 +220,7 @@ bool cached_answers::free_space(const entry* but_for, std::size_t entries, std::
   return true;
 }
 
-void cached_answers::forget(place at) {
+void cached_answers::forget(entry_iterator at) {
   auto& e = at->second;
   bytes_ -= 2 * (at->first.first.size() + at->first.second.size());
   if (e.kept != nullptr)
@@ -230,13 +230,13 @@ void cached_answers::forget(place at) {
   entries_.erase(at);
 }
 
-cached_answers::place cached_answers::place_of(const question& q) {
+cached_answers::entry_iterator cached_answers::find_entry(const question& q) {
   return entries_.find(q.of);
 }
 
 // ---- servers
 
-void cached_answers::ask(place at) {
+void cached_answers::ask(entry_iterator at) {
   auto& e = at->second;
   relayed_request r{"GET", at->first.second, {}, {}, false};
   if (!at->first.first.empty())
@@ -253,7 +253,7 @@ void cached_answers::ask(place at) {
 
 /// @returns false: there is no space for it
 bool cached_answers::comes(question& q, std::size_t bytes) {
-  const auto at = place_of(q);
+  const auto at = find_entry(q);
   if (q.counted + bytes > settings_.answer_bytes_max || !free_space(&at->second, 0, bytes))
     return false;
   q.counted += bytes;
@@ -262,7 +262,7 @@ bool cached_answers::comes(question& q, std::size_t bytes) {
 }
 
 void cached_answers::answered(question& q) {
-  const auto at = place_of(q);
+  const auto at = find_entry(q);
   auto& e = at->second;
   const auto keep = std::move(e.asks); // which is `q`
   const auto before = e.kept != nullptr ? e.kept->index : 0;
@@ -294,7 +294,7 @@ void cached_answers::answered(question& q) {
 
 /// No answer to keep. On a failure of the servers the kept one stays.
 void cached_answers::refused(question& q, bool has_failed) {
-  const auto at = place_of(q);
+  const auto at = find_entry(q);
   auto& e = at->second;
   const auto keep = std::move(e.asks); // which is `q`
   bytes_ -= q.counted;
@@ -334,7 +334,7 @@ void cached_answers::refused(question& q, bool has_failed) {
 }
 
 void cached_answers::too_large(question& q) {
-  const auto at = place_of(q);
+  const auto at = find_entry(q);
   const auto waits = at->second.waits;
   for (auto* w : waits)
     leave(*w);

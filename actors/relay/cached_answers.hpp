@@ -69,19 +69,19 @@ private:
     std::unique_ptr<question> asks;     ///< null: no request is pending
     std::list<waiting*> waits;
   };
-  using place = std::map<key, entry>::iterator;
+  using entry_iterator = std::map<key, entry>::iterator;
 
   bool serves(const entry& e, const http::cached_read& r) const;
-  std::optional<place> place_for(const relayed_request& r);
+  std::optional<entry_iterator> find_or_insert(const relayed_request& r);
   bool free_space(const entry* but_for, std::size_t entries, std::size_t bytes);
-  void ask(place at);
+  void ask(entry_iterator at);
   bool comes(question& q, std::size_t bytes);
   void answered(question& q);
   void refused(question& q, bool has_failed);
   void too_large(question& q);
-  void forget(place at);
+  void forget(entry_iterator at);
   void leave(waiting& w);
-  place place_of(const question& q);
+  entry_iterator find_entry(const question& q);
   header_list marked(const entry& e, const answer& a, bool hit) const;
 
   request_relay& servers_;

@@ -20,7 +20,7 @@ bool acquires_underway::keep(const check_write& w, monotonic_time now) {
   return true;
 }
 
-std::vector<check_write> acquires_underway::taken(place at) {
+std::vector<check_write> acquires_underway::taken(entry_iterator at) {
   auto kept = std::move(at->second.kept);
   kept_ -= kept.size();
   by_key_.erase(at);

@@ -32,9 +32,9 @@ private:
     monotonic_time since;
     std::vector<check_write> kept;
   };
-  using place = std::map<std::string, underway>::iterator;
+  using entry_iterator = std::map<std::string, underway>::iterator;
 
-  std::vector<check_write> taken(place at);
+  std::vector<check_write> taken(entry_iterator at);
   std::vector<check_write> taken_if(const auto& over);
 
   std::map<std::string, underway> by_key_;

@@ -64,7 +64,7 @@ void load_changes(storage::checkpoint_store& store, state::machine& machine) {
   const auto floor = store.load_changes([&](log_index index, std::uint64_t effect, std::string_view value) {
     auto change = wire::decode_change(index, effect, value);
     if (!change)
-      rows = failure{"change " + to_string(state::change_place{index, effect}) + " cannot be decoded"};
+      rows = failure{"change " + to_string(state::change_position{index, effect}) + " cannot be decoded"};
     else
       list.push_back(std::move(*change));
   });

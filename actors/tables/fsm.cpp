@@ -58,10 +58,10 @@ fsm_actor::behavior_type fsm::make_behavior() {
         send(node_actors_->session_reaper, g);
       },
       [this](const coordinates_known& c) {
-        places_ = c.table;
+        coordinates_ = c.table;
         {
           const shared_tables::writing writes(settings_.shared.get());
-          machine_->set_places(places_);
+          machine_->set_coordinates(coordinates_);
         }
         publish({state::coordinates_changed{}});
       },
@@ -772,7 +772,7 @@ void fsm::replace(const machine_replaced& r) {
     if (indexes_may_fall)
       PROBE("fsm: snapshot brought a restore");
     auto old = std::exchange(machine_, r.machine);
-    machine_->set_places(places_);
+    machine_->set_coordinates(coordinates_);
     machine_->set_history(history_);
     machine_->keep_changes(settings_.changes_bytes_max);
     machine_->tear_down_at_once(settings_.torn_down_at_once);

@@ -199,8 +199,8 @@ private:
   node_actors_ptr node_actors_;
   fsm_settings settings_;
   std::shared_ptr<state::machine> machine_;
-  coordinates::table_ptr places_; ///< as passed to the machine; null: none
-  state::history_scope history_;  ///< as passed to the machine
+  coordinates::table_ptr coordinates_; ///< as passed to the machine; null: none
+  state::history_scope history_;       ///< as passed to the machine
   raft::snapshot_meta applied_;
   monotonic_time applied_at_; ///< when the last entry was applied
   std::shared_ptr<vitals> vitals_;

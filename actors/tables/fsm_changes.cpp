@@ -55,7 +55,7 @@ void fsm::serve_changes(read_query q) {
   const auto& requested = std::get<state::kv_changes>(q.request.query);
   const auto* rows = std::get_if<state::change_rows>(&found.data);
   const bool ahead = rows != nullptr && !rows->gone && rows->applied < requested.after.index &&
-                     requested.requested != state::kv_changes::what::place;
+                     requested.requested != state::kv_changes::what::position;
   const bool at_once = q.request.mode == http::consistency::stale && q.request.min_index == 0;
   if (!ahead || at_once)
     return answer_changes(std::move(q), std::move(found));
@@ -92,7 +92,7 @@ void fsm::answer_ahead(read_query q, log_index committed) {
     return answer_changes(std::move(q), std::move(found));
   PROBE("fsm: a cursor above the commit index was rejected");
   found.index = machine_->applied_index();
-  rows->reached = state::change_place{found.index};
+  rows->reached = state::change_position{found.index};
   rows->gone = rows->other_history = true;
   reply_to(q, std::move(found));
 }
@@ -148,7 +148,7 @@ void fsm::look_at_changes(read_query& q, const queries_touched& t, shared_result
   // If other keys change often, what lies between has left the window, or takes long to scan.
   auto& requested = std::get<state::kv_changes>(q.request.query);
   if (requested.requested == state::kv_changes::what::changes)
-    requested.after = std::max(requested.after, state::change_place{t.quiet_up_to});
+    requested.after = std::max(requested.after, state::change_position{t.quiet_up_to});
   const auto same = std::find_if(known.begin(), known.end(),
                                  [&](const auto& each) { return state::same_question(each.first, q.request.query); });
   auto found = same != known.end()

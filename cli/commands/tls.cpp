@@ -82,9 +82,9 @@ std::string free_name(const std::string& prefix) {
 }
 
 std::string in_domain(std::string pattern, const std::string& domain) {
-  constexpr std::string_view place = "#DOMAIN#";
-  if (const auto at = pattern.find(place); at != std::string::npos)
-    pattern.replace(at, place.size(), domain);
+  constexpr std::string_view placeholder = "#DOMAIN#";
+  if (const auto at = pattern.find(placeholder); at != std::string::npos)
+    pattern.replace(at, placeholder.size(), domain);
   return pattern;
 }
 

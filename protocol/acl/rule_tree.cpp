@@ -24,7 +24,7 @@ public:
   growing_tree() : nodes_(1) {}
 
   void insert(const rule& r) {
-    auto& n = nodes_[place_of(r.name)];
+    auto& n = nodes_[node_index(r.name)];
     add(r.by == match::exact ? n.exact : n.prefix, r.policy);
   }
 
@@ -32,7 +32,7 @@ public:
 
 private:
   /// The node with this name, created if missing.
-  std::size_t place_of(std::string_view name) {
+  std::size_t node_index(std::string_view name) {
     std::size_t at = 0;
     while (!name.empty()) {
       auto& children = nodes_[at].children;

@@ -40,7 +40,7 @@ std::string registered_id(const Map& held, const std::string& id) {
 
 /// The entry of `id`, new or existing. A removed one gets the new spelling.
 template <class Map>
-typename Map::mapped_type& place_of(Map& held, const std::string& id) {
+typename Map::mapped_type& entry_of(Map& held, const std::string& id) {
   if (const auto it = held.find(id); it != held.end() && it->second.deleted && it->first != id) {
     auto node = held.extract(it);
     node.key() = id;
@@ -109,7 +109,7 @@ void local_registry::spell_as_registered(check_definition& d) const {
 void local_registry::add_service(service_definition d, bool replace_existing_checks, origin from) {
   d.service.node = settings_.node.node;
   const auto id = d.service.id;
-  auto& held = place_of(services_, id);
+  auto& held = entry_of(services_, id);
   held.row = std::make_shared<const state::service_record>(std::move(d.service));
   held.from = from;
   held.token = std::move(d.token);
@@ -152,7 +152,7 @@ void local_registry::put_check(check_definition d, const held_service* service, 
     row->service_name = service->row->service;
     row->service_tags = service->row->tags;
   }
-  auto& held = place_of(checks_, d.id);
+  auto& held = entry_of(checks_, d.id);
   if (held.row != nullptr && !held.deleted) { // a service that registers again must not flap
     row->status = held.row->status;
     row->output = held.row->output;

@@ -9,7 +9,7 @@ namespace belay::coordinates {
 namespace {
 
 // Serf's zeroThreshold, in seconds: closer nodes are at the same point.
-constexpr double same_place = 1.0e-6;
+constexpr double same_point = 1.0e-6;
 // Far more than any round trip; as nanoseconds it fits an int64.
 constexpr double seconds_max = 100.0 * 365 * 86400;
 
@@ -37,9 +37,9 @@ struct direction {
 
 direction away_from(const vector& other, const vector& own, const vector& anywhere) {
   const auto gap = between(own, other);
-  if (const auto apart = length(gap); apart > same_place)
+  if (const auto apart = length(gap); apart > same_point)
     return {scaled(gap, 1.0 / apart), apart};
-  if (const auto n = length(anywhere); n > same_place)
+  if (const auto n = length(anywhere); n > same_point)
     return {scaled(anywhere, 1.0 / n), 0};
   return {{1.0}, 0};
 }
@@ -68,7 +68,7 @@ coordinate pushed(coordinate c, double force, const coordinate& other, const vec
   const auto [unit, apart] = away_from(other.vec, c.vec, anywhere);
   for (std::size_t i = 0; i < dimensions; ++i)
     c.vec[i] += unit[i] * force;
-  if (apart > same_place)
+  if (apart > same_point)
     c.height = std::max(c.height + force * (c.height + other.height) / apart, height_min);
   return c;
 }

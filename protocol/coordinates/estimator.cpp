@@ -10,7 +10,7 @@ namespace {
 
 // From Serf's DefaultConfig().
 constexpr double error_step = 0.25;        // VivaldiCE: how much one measurement changes the error
-constexpr double place_step = 0.25;        // VivaldiCC: and the coordinate
+constexpr double coordinate_step = 0.25;   // VivaldiCC: and the coordinate
 constexpr std::size_t latency_samples = 3; // LatencyFilterSize
 constexpr double gravity_rho = 150.0;      // GravityRho, in seconds
 
@@ -57,7 +57,7 @@ void estimator::follow(const coordinate& there, double seconds) {
   const auto wrong_by = std::abs(expected - sample) / sample;
   const auto weight = own_.error / std::max(own_.error + there.error, least);
   own_.error = std::min(error_step * weight * wrong_by + own_.error * (1.0 - error_step * weight), error_max);
-  own_ = pushed(own_, place_step * weight * (sample - expected), there, anywhere());
+  own_ = pushed(own_, coordinate_step * weight * (sample - expected), there, anywhere());
 }
 
 void estimator::adjust(const coordinate& there, double seconds) {

@@ -81,7 +81,7 @@ private:
 
   /// `not` may also be a field's name: takes as many as possible that still leave an operand.
   found not_expression() {
-    std::vector<place> starts{in_.at()};
+    std::vector<text_position> starts{in_.at()};
     while (in_.literal("not", "\"not\"") && spaces())
       starts.push_back(in_.at());
     while (!starts.empty()) {

@@ -14,11 +14,11 @@
 namespace belay::filter {
 
 /// Position of the next character; columns count characters, offsets bytes.
-struct place {
+struct text_position {
   std::size_t line = 1, column = 1, offset = 0;
 };
 
-inline std::string to_string(const place& p) {
+inline std::string to_string(const text_position& p) {
   return std::to_string(p.line) + ':' + std::to_string(p.column) + " (" + std::to_string(p.offset) + ')';
 }
 
@@ -29,9 +29,9 @@ class reader {
 public:
   explicit reader(std::string_view text) : text_(text) { enter_line(); }
 
-  const place& at() const { return at_; }
-  void back_to(const place& p) { at_ = p; }
-  std::string_view since(const place& p) const { return text_.substr(p.offset, at_.offset - p.offset); }
+  const text_position& at() const { return at_; }
+  void back_to(const text_position& p) { at_ = p; }
+  std::string_view since(const text_position& p) const { return text_.substr(p.offset, at_.offset - p.offset); }
   bool at_end() const { return at_.offset == text_.size(); }
 
   /// `shown`: its name in error texts.
@@ -86,7 +86,7 @@ public:
     return here;
   }
 
-  void complain(const place& p, std::string_view rule, std::string_view what) {
+  void complain(const text_position& p, std::string_view rule, std::string_view what) {
     auto text = to_string(p) + ": rule \"" + std::string(rule) + "\": " + std::string(what);
     if (std::find(complaints_.begin(), complaints_.end(), text) == complaints_.end())
       complaints_.push_back(std::move(text));
@@ -116,7 +116,7 @@ private:
     enter_line();
   }
 
-  void note(bool matched, const place& where, std::string_view shown) {
+  void note(bool matched, const text_position& where, std::string_view shown) {
     if (matched != inverted_ || where.offset < farthest_.offset)
       return;
     if (where.offset > farthest_.offset) {
@@ -143,9 +143,9 @@ private:
   }
 
   std::string_view text_;
-  place at_;
+  text_position at_;
   bool inverted_ = false;
-  place farthest_;
+  text_position farthest_;
   std::set<std::string> expected_;
   std::vector<std::string> complaints_;
 };

@@ -16,13 +16,14 @@ constexpr auto reads = static_cast<std::size_t>(request_class::read);
 } // namespace
 
 bool arrival_shedder::admits(request_class c) {
-  const auto place = static_cast<std::size_t>(c);
-  ++came_[place];
+  const auto kind_index = static_cast<std::size_t>(c);
+  ++came_[kind_index];
   ++came_with_probe_;
   if (!share_)
     return true;
   constexpr std::uint64_t parts = 1u << 20;
-  const bool admitted = static_cast<double>(random_.below(parts)) >= refused_share_[place] * static_cast<double>(parts);
+  const bool admitted =
+      static_cast<double>(random_.below(parts)) >= refused_share_[kind_index] * static_cast<double>(parts);
   refused_ = refused_ || !admitted;
   return admitted;
 }

@@ -40,7 +40,7 @@ std::optional<std::string> too_few_without(const raft::configuration& now, node_
          " can be reached, which is not a majority: bring the others back, or remove them first";
 }
 
-departure::step departure::next(const place& here, time now) {
+departure::step departure::next(const situation& here, time now) {
   if (answer_)
     return over{*answer_};
   if (!begun_)

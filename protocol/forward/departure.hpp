@@ -38,14 +38,14 @@ public:
   using step = std::variant<hand_over, ask_leader, wait, over>;
 
   /// What a server knows of its cluster.
-  struct place {
+  struct situation {
     node_id self;
     node_id leader;      ///< zero: unknown
     bool serves = false; ///< it leads, and its term has a committed entry
     const raft::configuration& config;
     const std::vector<node_id>& reachable; ///< by the leader; otherwise unused
   };
-  step next(const place& here, time now);
+  step next(const situation& here, time now);
   void answered(status how) { answer_ = std::move(how); }
 
 private:

@@ -18,10 +18,10 @@ constexpr std::uint32_t no_digit = 1u << 31;
 /// no_digit.
 constexpr auto values = [] {
   std::array<std::array<std::uint32_t, 256>, 4> v{};
-  for (std::size_t place = 0; place < 4; ++place) {
-    v[place].fill(no_digit);
+  for (std::size_t digit = 0; digit < 4; ++digit) {
+    v[digit].fill(no_digit);
     for (std::size_t i = 0; i < alphabet.size(); ++i)
-      v[place][static_cast<unsigned char>(alphabet[i])] = static_cast<std::uint32_t>(i << (18 - 6 * place));
+      v[digit][static_cast<unsigned char>(alphabet[i])] = static_cast<std::uint32_t>(i << (18 - 6 * digit));
   }
   return v;
 }();
@@ -34,8 +34,8 @@ constexpr auto pairs = [] {
   return p;
 }();
 
-std::uint32_t value_at(std::size_t place, char c) {
-  return values[place][static_cast<unsigned char>(c)];
+std::uint32_t value_at(std::size_t digit, char c) {
+  return values[digit][static_cast<unsigned char>(c)];
 }
 
 /// Decodes groups of four digits up to the first invalid one. @returns bytes of text used

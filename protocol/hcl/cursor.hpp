@@ -45,7 +45,7 @@ public:
   bool is_digit(char32_t c);
 
 private:
-  struct place {
+  struct character_at {
     std::size_t offset = 0;
     std::uint32_t line = 1;
     std::uint32_t column = 0; ///< 0 after a line feed
@@ -61,7 +61,7 @@ private:
   std::string_view text_;
   language in_;
   steps& taken_;
-  place here_, before_;
+  character_at here_, before_;
   std::size_t length_ = 0;        ///< length of the last character, in bytes
   std::uint32_t line_length_ = 0; ///< length of the last line, in characters
   std::optional<error> complaint_;

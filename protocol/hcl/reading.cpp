@@ -147,7 +147,7 @@ result<bool> as_boolean(const value& v) {
   return failure{"decodeBool: Unknown value for boolean: " + (quoted ? go_compat::quoted(*text) : *text)};
 }
 
-std::string place(std::string_view file, const position& at) {
+std::string location_text(std::string_view file, const position& at) {
   return std::string(file) + ':' + to_string(at);
 }
 

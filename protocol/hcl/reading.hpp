@@ -42,6 +42,6 @@ result<double> as_real(const value& v);
 result<bool> as_boolean(const value& v);
 
 /// FILE:LINE:COLUMN
-std::string place(std::string_view file, const position& at);
+std::string location_text(std::string_view file, const position& at);
 
 } // namespace belay::hcl

@@ -41,11 +41,11 @@ bool same_server(std::string_view origin, std::string_view host) {
   if (scheme == std::string_view::npos || host.empty())
     return false;
   const int usual = equal_ignoring_case(origin.substr(0, scheme), "https") ? 443 : 80;
-  const auto place = [usual](std::string_view text) {
+  const auto host_of = [usual](std::string_view text) {
     auto at = split_optional_port(text);
     return std::pair(lower_case(at.host), at.port.value_or(std::to_string(usual)));
   };
-  return place(origin.substr(scheme + 3)) == place(host);
+  return host_of(origin.substr(scheme + 3)) == host_of(host);
 }
 
 /// The host in scheme://host[:port]; empty: not a server's origin.

@@ -29,16 +29,16 @@ constexpr std::array<std::size_t, field_count<Record>> order_of(const std::array
   state::for_each_field<Record>([&, i = std::size_t{0}](auto f) mutable { names[i++] = f.name; });
   for (std::size_t i = 0; i < order.size(); ++i)
     order[i] = i;
-  const auto place_of = [&](std::string_view name) {
+  const auto index_of = [&](std::string_view name) {
     std::size_t at = 0;
     while (names[order[at]] != name)
       ++at; // past the end: no such member, a compile error
     return at;
   };
   for (const auto& m : moves) {
-    for (auto at = place_of(m.name); at + 1 < order.size(); ++at)
+    for (auto at = index_of(m.name); at + 1 < order.size(); ++at)
       std::swap(order[at], order[at + 1]);
-    for (auto at = order.size() - 1; at > place_of(m.behind) + 1; --at)
+    for (auto at = order.size() - 1; at > index_of(m.behind) + 1; --at)
       std::swap(order[at], order[at - 1]);
   }
   return order;

@@ -161,7 +161,7 @@ struct local_request {
   bool log_json = false;                 ///< agent_monitor
   agent_token_change token = {};         ///< agent_token
   forward::agent_received received = {}; ///< agent_alive
-  coordinates::row place = {};           ///< coordinate_update: a node's coordinate, without its stamp
+  coordinates::row coordinate = {};      ///< coordinate_update: a node's coordinate, without its stamp
   /// translate_rules: rules; agent_join: host:port; agent_monitor: level; agent_token: unknown name
   std::string text = {};
 };

@@ -18,7 +18,7 @@ struct session_deadlines::impl {
     std::chrono::nanoseconds ttl{};
     local_time due{};
     local_time report_at{}; ///< due, or later if it was returned already
-    local_time place{};     ///< in the order; not after report_at
+    local_time position{};  ///< in the order; not after report_at
     precision how = precision::lower_bound;
   };
   using timers = std::unordered_map<std::string, timer, text_hash, std::equal_to<>>;
@@ -31,12 +31,12 @@ struct session_deadlines::impl {
   using order = std::set<placed, earlier>; ///< the addresses of by_id's elements do not change
 
   timers by_id;
-  order by_place;
-  order exact_by_place; ///< exact ones only
+  order by_position;
+  order exact_by_position; ///< exact ones only
 
   void report(timers::value_type& one, local_time at) {
     one.second.report_at = at;
-    if (at < one.second.place)
+    if (at < one.second.position)
       move(one);
   }
   /// Moves it to its correct position.
@@ -45,20 +45,20 @@ struct session_deadlines::impl {
     put_in(one);
   }
   void put_in(timers::value_type& one) {
-    one.second.place = one.second.report_at;
-    by_place.emplace(one.second.place, &one);
+    one.second.position = one.second.report_at;
+    by_position.emplace(one.second.position, &one);
     if (one.second.how == precision::exact)
-      exact_by_place.emplace(one.second.place, &one);
+      exact_by_position.emplace(one.second.position, &one);
   }
   void take_out(timers::value_type& one) {
-    by_place.erase({one.second.place, &one});
-    exact_by_place.erase({one.second.place, &one});
+    by_position.erase({one.second.position, &one});
+    exact_by_position.erase({one.second.position, &one});
   }
   /// All of `some` before `until`, moved to their correct positions.
   std::vector<timers::value_type*> before(local_time until, const order& some) {
     std::vector<timers::value_type*> found;
-    for (const auto& [place, one] : some) {
-      if (place >= until)
+    for (const auto& [position, one] : some) {
+      if (position >= until)
         break;
       found.push_back(one);
     }
@@ -109,13 +109,13 @@ void session_deadlines::remove(std::string_view id) {
 }
 
 void session_deadlines::clear() {
-  impl_->by_place.clear();
-  impl_->exact_by_place.clear();
+  impl_->by_position.clear();
+  impl_->exact_by_position.clear();
   impl_->by_id.clear();
 }
 
 std::vector<std::string> session_deadlines::due(local_time now, std::chrono::nanoseconds retry_after) {
-  auto found = impl_->before(now + local_time{1}, impl_->by_place);
+  auto found = impl_->before(now + local_time{1}, impl_->by_position);
   std::sort(found.begin(), found.end(), [](auto* a, auto* b) {
     return impl::earlier{}({a->second.due, a}, {b->second.due, b});
   });
@@ -129,14 +129,14 @@ std::vector<std::string> session_deadlines::due(local_time now, std::chrono::nan
 }
 
 std::optional<local_time> session_deadlines::next_exact() {
-  auto& order = impl_->exact_by_place;
+  auto& order = impl_->exact_by_position;
   while (!order.empty() && order.begin()->first < order.begin()->second->second.report_at)
     impl_->move(*order.begin()->second);
   return order.empty() ? std::nullopt : std::optional(order.begin()->first);
 }
 
 void session_deadlines::make_up_for(std::chrono::nanoseconds late, local_time now) {
-  for (auto* one : impl_->before(now + late, impl_->exact_by_place)) {
+  for (auto* one : impl_->before(now + late, impl_->exact_by_position)) {
     const auto later = std::min(one->second.report_at + late, now + late);
     one->second.due += later - one->second.report_at;
     one->second.report_at = later;

@@ -25,7 +25,7 @@ void add_sorted(std::vector<node_id>& ids, node_id id) {
   ids.insert(std::upper_bound(ids.begin(), ids.end(), id), id);
 }
 
-bool same_place(const member& a, const member& b) {
+bool same_endpoint(const member& a, const member& b) {
   return a.address == b.address || a.name == b.name || a.uuid == b.uuid;
 }
 
@@ -39,7 +39,7 @@ bool close_to(const core& leader, node_id learner) {
 }
 
 bool would_replace(const member& joining_member, const member& other) {
-  return other.id != joining_member.id && same_place(other, joining_member);
+  return other.id != joining_member.id && same_endpoint(other, joining_member);
 }
 
 bool learns(const configuration& now, node_id id) {

@@ -12,7 +12,7 @@ namespace belay::state {
 /// One change as it is stored.
 struct kept_change {
   log_index index;
-  std::uint64_t effect = 0; ///< as change_place counts them
+  std::uint64_t effect = 0; ///< as change_position counts them
   key_change change;
   /// `change.before` equals `after` of the previous change of this key, which is stored, too,
   /// so it is not written again. Never set for a removal, whose key is only in that row.

@@ -130,7 +130,7 @@ struct machine::impl {
       return refusal{std::move(*why)};
     if (!t->stage.head()->in_force) {
       PROBE("state: restore came into force");
-      auto places = t->places;
+      auto node_coordinates = t->node_coordinates;
       const auto changes_bytes = t->changes.limit();
       const auto history = t->history;
       const auto end_limits = t->claims.shares.limit();
@@ -140,7 +140,7 @@ struct machine::impl {
       const bool fits = keys && keys->fits(*t->stage.head(), applied);
       auto fresh = restored(*t, fits ? std::optional(keys->take()) : std::nullopt, applied, now, a.changed);
       let_go.push_back(std::exchange(t, std::move(fresh)));
-      t->places = std::move(places);
+      t->node_coordinates = std::move(node_coordinates);
       keep_changes(changes_bytes);
       t->history = history;
       t->claims.shares.limit(end_limits);
@@ -595,8 +595,8 @@ history_id machine::history() const {
   const auto cluster_id = impl_->t->history.cluster_id;
   return cluster_id == 0 ? history_id() : history_id::of(cluster_id, restored_at());
 }
-void machine::set_places(coordinates::table_ptr known) {
-  impl_->t->places = std::move(known);
+void machine::set_coordinates(coordinates::table_ptr known) {
+  impl_->t->node_coordinates = std::move(known);
 }
 log_index machine::applied_index() const {
   return impl_->applied;

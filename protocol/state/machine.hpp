@@ -67,7 +67,7 @@ public:
   log_index index_of(const query& q) const;
 
   /// Sets the coordinates of the nodes. Not replicated: set them again after replacing the machine.
-  void set_places(coordinates::table_ptr known);
+  void set_coordinates(coordinates::table_ptr known);
 
   /// How much of the change feed to keep (docs/reference/changes.md). Not replicated, like coordinates.
   void keep_changes(std::size_t bytes_max);

@@ -106,7 +106,7 @@ requires requires(const Query& q) {
   q.segment;
 }
 log_index index_for(const tables& t, const Query&) {
-  return log_index{t.places == nullptr ? 0 : t.places->newest()};
+  return log_index{t.node_coordinates == nullptr ? 0 : t.node_coordinates->newest()};
 }
 template <class Settings>
 log_index index_for(const tables& t, const settings_get<Settings>&) {
@@ -283,18 +283,18 @@ answer_data data_for(const tables& t, const health_service& q) {
 /// Skips nodes that are not in the catalog: they may have been removed.
 answer_data data_for(const tables& t, const coordinate_nodes& q) {
   coordinate_rows found;
-  if (t.places == nullptr)
+  if (t.node_coordinates == nullptr)
     return found;
-  for (const auto& [key, row] : t.places->rows())
+  for (const auto& [key, row] : t.node_coordinates->rows())
     if ((!q.segment || row->segment == *q.segment) && t.catalog.find_node(row->node))
       found.list.push_back(row);
   return found;
 }
 answer_data data_for(const tables& t, const coordinate_node& q) {
   coordinate_rows found;
-  if (t.places == nullptr || !t.catalog.find_node(q.node))
+  if (t.node_coordinates == nullptr || !t.catalog.find_node(q.node))
     return found;
-  found.list = t.places->of_node(q.node);
+  found.list = t.node_coordinates->of_node(q.node);
   std::erase_if(found.list, [&](const auto& row) { return q.segment && row->segment != *q.segment; });
   return found;
 }
@@ -382,7 +382,7 @@ query_result answer(const tables& t, const query& q) {
     return outcome_of(t, q, *requested);
   auto found = std::visit([&](const auto& each) { return answer_one(t, each); }, static_cast<const plain_query&>(q));
   if (!q.near.empty())
-    sort_by_nearness(found, t.places.get(), q.near);
+    sort_by_nearness(found, t.node_coordinates.get(), q.near);
   return found;
 }
 

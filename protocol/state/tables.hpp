@@ -37,7 +37,7 @@ struct tables {
   claim_tables claims{log};
   outcome_table outcomes{log};
   /// Not replicated: apply() does not read it; not in digest or checkpoint. Null: none.
-  coordinates::table_ptr places = nullptr;
+  coordinates::table_ptr node_coordinates = nullptr;
   /// Not replicated, either.
   change_window changes;
   history_scope history;

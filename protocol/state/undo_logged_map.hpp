@@ -40,25 +40,25 @@ public:
   undo_logged_map(undo_log& log, table number) : log_(log), number_(number) {}
 
   /// Position of a key, to read and then write. Valid until the next change of the map.
-  class place {
+  class location {
   public:
     const Row* row() const { return row_; }
 
   private:
     friend undo_logged_map;
-    typename map::place at_;
+    typename map::location at_;
     const Row* row_ = nullptr;
   };
 
-  place locate(std::string_view key) {
-    place p;
+  location locate(std::string_view key) {
+    location p;
     p.at_ = rows_.locate(key);
     if (p.at_.found)
       p.row_ = &rows_.value(p.at_).row;
     return p;
   }
 
-  void put(const place& p, std::string_view key, Row row) {
+  void put(const location& p, std::string_view key, Row row) {
     const auto hash = row_hash(row);
     if (log_.recording())
       log_.remember(number_, key, p.row_ ? row_value(*p.row_) : row_value());
@@ -84,7 +84,7 @@ public:
   }
 
   /// @pre p was found; `key` is its key.
-  void erase(const place& p, std::string_view key) {
+  void erase(const location& p, std::string_view key) {
     gone(key, rows_.value(p.at_));
     rows_.erase(p.at_);
   }

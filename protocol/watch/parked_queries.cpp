@@ -176,7 +176,7 @@ struct parked_queries::impl {
   std::set<park_id> in_a_name;                       ///< queries with a token, whose permissions may change
   std::map<std::size_t, std::size_t> prefix_lengths; ///< length -> number of distinct parked prefixes
 
-  spot place(park_id id, interest about) {
+  spot add_entry(park_id id, interest about) {
     auto& all = by_topic[static_cast<std::size_t>(about.about)];
     auto [at, fresh] = all.try_emplace(std::move(about.name));
     if (fresh && about.about == topic::prefix)
@@ -286,14 +286,14 @@ void parked_queries::park(park_id id, const state::query& q) {
   auto about =
       std::visit([](const auto& each) { return interest_of(each); }, static_cast<const state::plain_query&>(q));
   PRECONDITION(impl_->parked.count(id) == 0);
-  impl_->parked.emplace(id, impl_->place(id, std::move(about)));
+  impl_->parked.emplace(id, impl_->add_entry(id, std::move(about)));
   if (const auto* changes = std::get_if<state::kv_changes>(&q); changes != nullptr && changes->prefixes.size() > 1) {
     std::set<std::string> others;
     for (const auto& prefix : changes->prefixes)
       others.insert(parked_prefix(prefix));
     others.erase(parked_prefix(changes->prefixes.front()));
     for (const auto& prefix : others)
-      impl_->more[id].push_back(impl_->place(id, {topic::prefix, prefix}));
+      impl_->more[id].push_back(impl_->add_entry(id, {topic::prefix, prefix}));
   }
   if (q.by)
     impl_->in_a_name.insert(id);

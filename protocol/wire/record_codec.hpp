@@ -3,7 +3,8 @@
 // (protocol/state/fields.hpp), each by its type. Errors are left in the byte_reader.
 //
 //   type of the member         bytes
-//   -------------------------  ------------------------------------------------------------------------------------
+//   -------------------------
+// ------------------------------------------------------------------------------------
 //   bool                       u8: 0 or 1
 //   enum                       u8: the value
 //   signed number              8 bytes, little-endian
@@ -119,9 +120,9 @@ void read_value(byte_reader& r, T& v);
 
 /// The alternative at that position; an error if there is none.
 template <class... Ts>
-void read_alternative(byte_reader& r, std::size_t place, std::variant<Ts...>& v) {
+void read_alternative(byte_reader& r, std::size_t alternative, std::variant<Ts...>& v) {
   const bool known = [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return ((place == I ? (read_value(r, v.template emplace<I>()), true) : false) || ...);
+    return ((alternative == I ? (read_value(r, v.template emplace<I>()), true) : false) || ...);
   }
   (std::index_sequence_for<Ts...>{});
   if (!known)

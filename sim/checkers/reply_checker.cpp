@@ -17,7 +17,7 @@ using state::kv_verb;
 std::string rendered(const state::claim_answer& c) {
   auto text = "claim " + c.id + " of session " + c.session + " " + std::string(name_of(c.state)) +
               (c.state == state::claim_state::held ? ", fence " + std::to_string(c.fence)
-                                                   : ", place " + std::to_string(c.place)) +
+                                                   : ", place " + std::to_string(c.position)) +
               ", index " + to_string(c.index);
   for (const auto& a : c.ahead)
     text += " [" + a.id + " " + std::string(name_of(a.state)) + "]";

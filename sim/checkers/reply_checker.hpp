@@ -60,7 +60,7 @@ private:
     bool by_clients_only = false; ///< servers never propose such a command
     bool tries_again = false;     ///< when a lock delay is over
   };
-  using place = std::pair<std::size_t, int>; ///< node, life
+  using life_of_node = std::pair<std::size_t, int>; ///< node, life
 
   bool may_be_stale(const operation& op) const;
   bool like_stale(const operation& op) const;
@@ -96,7 +96,7 @@ private:
   /// queues.
   std::unordered_map<std::uint64_t, same_command*> plain_of_;
   log_index known_;
-  std::map<place, log_index> seen_at_;                       ///< by stale reads there
+  std::map<life_of_node, log_index> seen_at_;                ///< by stale reads there
   std::unordered_map<std::uint64_t, log_index> seen_before_; ///< by operation: seen_at_ when it began
 };
 

@@ -110,7 +110,7 @@ std::string known_access::fresh_id() {
 
 std::string known_access::token_of_client(std::uint64_t drawn, std::size_t client) const {
   const auto kind = kind_part(drawn);
-  const auto known = [](const place& p) { return p.secret.empty() ? std::string(never_made) : p.secret; };
+  const auto known = [](const known_row& p) { return p.secret.empty() ? std::string(never_made) : p.secret; };
   if (kind < 10)
     return master_token;
   if (kind < 22)
@@ -152,8 +152,8 @@ state::command known_access::next(std::uint64_t drawn, std::uint64_t fresh) {
 }
 
 /// Mostly the current one of that slot, sometimes an earlier one.
-std::string known_access::past_id(const std::vector<place>& places, std::uint64_t drawn) const {
-  const auto& ids = places[key_part(drawn) % places.size()].ids;
+std::string known_access::past_id(const std::vector<known_row>& known_rows, std::uint64_t drawn) const {
+  const auto& ids = known_rows[key_part(drawn) % known_rows.size()].ids;
   if (ids.empty())
     return never_made;
   const auto back = pause_part(drawn) % 4 == 0 ? spare_part(drawn) % ids.size() : 0;
@@ -231,18 +231,18 @@ state::command known_access::change_nobody(std::uint64_t drawn, std::uint64_t fr
 void known_access::learn(const operation& o) {
   const bool refused =
       o.result == outcome::refused || (o.result == outcome::done && std::holds_alternative<state::refusal>(o.reply));
-  const auto note = [&](std::vector<place>& places, const std::string& id, bool there) {
-    for (auto& p : places)
+  const auto note = [&](std::vector<known_row>& known_rows, const std::string& id, bool there) {
+    for (auto& p : known_rows)
       if (!p.ids.empty() && state::folded(p.ids.back()) == state::folded(id))
         p.there = there;
   };
-  const auto set = [&](std::vector<place>& places, const std::string& id) {
+  const auto set = [&](std::vector<known_row>& known_rows, const std::string& id) {
     const auto* no = std::get_if<state::refusal>(&o.reply);
     const bool gone = no != nullptr && (no->text.starts_with("cannot find") || no->text.starts_with("Cannot find"));
     if (!refused)
-      note(places, id, true);
+      note(known_rows, id, true);
     else if (gone)
-      note(places, id, false);
+      note(known_rows, id, false);
   };
   if (const auto* p = std::get_if<state::acl_policy_set>(&*o.write))
     set(policies_, p->policy.id);

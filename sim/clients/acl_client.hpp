@@ -25,7 +25,7 @@ public:
 
 private:
   /// A slot for a policy, a role or a token. After its deletion another one takes the slot.
-  struct place {
+  struct known_row {
     std::vector<std::string> ids{}; ///< all that were requested, newest last; of tokens the accessors
     std::string secret{};           ///< secret of a token
     bool there = false;             ///< as far as is known
@@ -36,10 +36,10 @@ private:
   state::command set_token(std::uint64_t drawn, std::uint64_t fresh);
   state::command change_nobody(std::uint64_t drawn, std::uint64_t fresh) const;
   std::vector<state::acl_link> some_policies(std::uint64_t drawn) const;
-  std::string past_id(const std::vector<place>& places, std::uint64_t drawn) const;
+  std::string past_id(const std::vector<known_row>& known_rows, std::uint64_t drawn) const;
   std::string fresh_id();
 
-  std::vector<place> policies_, roles_, tokens_;
+  std::vector<known_row> policies_, roles_, tokens_;
   std::vector<std::string> retired_; ///< secrets of tokens whose slots were taken by others
   std::uint64_t ids_ = 0;
 };

@@ -47,7 +47,7 @@ static_assert(numbers_of(agent_questions) == kinds_max);
 agent_workload::agent_workload(schedule& time, tape& choices, event_trace& trace, cluster& nodes, const swarm& s,
                                answer_time_checker& times)
     : time_(time), tape_(choices), trace_(trace), nodes_(nodes), patience_(s.patience), hold_(s.peer.queue_timeout),
-      times_(times), swarm_(s), clients_(nodes.places()) {}
+      times_(times), swarm_(s), clients_(nodes.node_count()) {}
 
 void agent_workload::start() {
   acting_ = true;

@@ -30,7 +30,7 @@ cached_reader::client::client() : services(2 * asks_again) {}
 cached_reader::cached_reader(schedule& time, tape& choices, event_trace& trace, cluster& nodes, const swarm& s,
                              virtual_time watched_within)
     : time_(time), tape_(choices), trace_(trace), nodes_(nodes), refreshed_within_(refreshed_within + watched_within),
-      token_header_(token_header(s)), clients_(nodes.places() - nodes.size()) {}
+      token_header_(token_header(s)), clients_(nodes.node_count() - nodes.size()) {}
 
 void cached_reader::start() {
   acting_ = true;

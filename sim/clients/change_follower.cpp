@@ -39,20 +39,20 @@ void change_followers::turn(std::size_t i) {
   time_.after(pause_of_followers, [this, i] { turn(i); });
   auto& f = followers_[i];
   constexpr std::uint64_t cuts = 12, sizes = 4000;
-  const std::uint64_t places = nodes_.places();
-  const auto drawn =
-      tape_.choose({stream_kind::client, static_cast<std::uint16_t>(first_follower_stream + i)}, cuts * sizes * places);
-  const auto node = drawn % places;
-  const auto kind = drawn / places % cuts;
+  const std::uint64_t node_count = nodes_.node_count();
+  const auto drawn = tape_.choose({stream_kind::client, static_cast<std::uint16_t>(first_follower_stream + i)},
+                                  cuts * sizes * node_count);
+  const auto node = drawn % node_count;
+  const auto kind = drawn / node_count % cuts;
   if (f.connection != 0) {
     if (kind != 1 || only_at_)
       return;
     PROBE("changes: a client left its stream");
     leave(f);
   }
-  for (std::size_t n = 0; n < places; ++n)
-    if (const auto at = (node + n) % places; may_ask(at))
-      return connect(i, at, kind < 6 || only_at_ ? 0 : 1 + drawn / places / cuts);
+  for (std::size_t n = 0; n < node_count; ++n)
+    if (const auto at = (node + n) % node_count; may_ask(at))
+      return connect(i, at, kind < 6 || only_at_ ? 0 : 1 + drawn / node_count / cuts);
 }
 
 void change_followers::leave(follower& f) {

@@ -59,7 +59,7 @@ credential_operator::credential_operator(schedule& time, tape& choices, event_tr
     coming_.push_back(f);
     coming_.push_back(full); // `encrypt` can be removed
   }
-  for (std::size_t i = 0; i < nodes_.places(); ++i) {
+  for (std::size_t i = 0; i < nodes_.node_count(); ++i) {
     configure(i, current_);
     doors_.excuse(i, plan_ == credential_plan::keys && i >= s.nodes); // later servers know the first key
   }
@@ -125,7 +125,7 @@ void credential_operator::plan_next_settings() {
 void credential_operator::next_of_settings() {
   if (coming_.empty())
     plan_next_settings();
-  for (std::size_t i = 0; i < nodes_.places(); ++i) {
+  for (std::size_t i = 0; i < nodes_.node_count(); ++i) {
     if (reached_.contains(i))
       continue;
     if (nodes_.disk(i).full())
@@ -176,7 +176,7 @@ std::vector<std::string> credential_operator::keys_after_step() const {
 void credential_operator::next_of_keys() {
   if (requested_.connection != 0)
     return;
-  for (std::size_t i = 0; i < nodes_.places(); ++i)
+  for (std::size_t i = 0; i < nodes_.node_count(); ++i)
     if (doors_.excused(i) && nodes_.state(i) != node_state::down && !careless_)
       return; // first it gets its keys
   if (wanted_.empty())
@@ -244,7 +244,7 @@ void credential_operator::look_at_members() {
 /// unless their keys were damaged. (A server queries members after authorizing.) Others need help.
 void credential_operator::look_who_has_it(const question& q) {
   const auto& key = step_ == key_step::remove ? current_.encrypt.front() : wanted_;
-  for (std::size_t i = 0; i < nodes_.places(); ++i) {
+  for (std::size_t i = 0; i < nodes_.node_count(); ++i) {
     const auto done = step_ == key_step::install ? doors_.has_key(i, key)
                       : step_ == key_step::use   ? doors_.dials_with_key(i, key)
                                                  : !doors_.has_key(i, key);
@@ -291,14 +291,14 @@ void credential_operator::answered(const http_answer& a) {
   current_.encrypt = keys_;
   wanted_.clear();
   step_ = key_step::install;
-  for (std::size_t i = 0; i < nodes_.places(); ++i)
+  for (std::size_t i = 0; i < nodes_.node_count(); ++i)
     configure(i, current_);
 }
 
 // ---- by hand
 
 void credential_operator::fix_by_hand() {
-  for (std::size_t i = 0; i < nodes_.places(); ++i) {
+  for (std::size_t i = 0; i < nodes_.node_count(); ++i) {
     if (!doors_.excused(i) || !nodes_.running(i) || wronged_.contains(i) || requested_.connection != 0)
       continue;
     if (const auto keys = keys_now(); !keys.empty() && !doors_.write_keyring(i, nodes_.disk(i).files(), keys))
@@ -318,7 +318,7 @@ void credential_operator::put_right() {
   requested_ = {};
   if (!coming_.empty() && !reached_.empty())
     current_ = coming_.front();
-  for (std::size_t i = 0; i < nodes_.places(); ++i) {
+  for (std::size_t i = 0; i < nodes_.node_count(); ++i) {
     give(i, current_);
     doors_.excuse(i, true);
     if (nodes_.state(i) != node_state::down || keys_now().empty())
@@ -336,7 +336,7 @@ void credential_operator::put_right() {
 /// Other servers reject that server, or it rejects them, until the mistake is noticed.
 void credential_operator::err() {
   const auto drawn = draw(numbers_of(mistakes_drawn));
-  const auto node = draw(nodes_.places());
+  const auto node = draw(nodes_.node_count());
   const auto what = action_of(mistakes_drawn, drawn);
   if (what == mistake::none || !nodes_.running(node) || nodes_.disk(node).full())
     return;

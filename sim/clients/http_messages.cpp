@@ -529,7 +529,7 @@ state::claim_answer claim_in(const json::object& body) {
   c.session = text_in(body, "Session");
   c.state = state::named<state::claim_state>(text_in(body, "State")).value_or(state::claim_state::waiting);
   c.fence = number_in(body, "Fence");
-  c.place = number_in(body, "Place");
+  c.position = number_in(body, "Place");
   c.index = log_index{number_in(body, "Index")};
   if (const auto* ahead = member(body, "Ahead"))
     for (const auto& each : ahead->as_array()) {

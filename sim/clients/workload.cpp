@@ -144,8 +144,8 @@ state::kv_op workload::op(state::kv_verb verb, std::string key) {
 }
 
 std::optional<std::size_t> workload::some_node(std::uint64_t drawn) const {
-  for (std::size_t i = 0; i < nodes_.places(); ++i) {
-    const auto node = (drawn + i) % nodes_.places();
+  for (std::size_t i = 0; i < nodes_.node_count(); ++i) {
+    const auto node = (drawn + i) % nodes_.node_count();
     if (nodes_.state(node) != node_state::down)
       return node;
   }

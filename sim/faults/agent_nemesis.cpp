@@ -25,7 +25,7 @@ enum class agent_fault : std::uint8_t { nothing, kill, power, suspend, pause, cu
 
 void agent_nemesis::start() {
   acting_ = true;
-  for (std::size_t i = nodes_.size(); i < nodes_.places(); ++i) {
+  for (std::size_t i = nodes_.size(); i < nodes_.node_count(); ++i) {
     start_later(i, milliseconds(1500) + milliseconds(70 * (i - nodes_.size())));
     time_.after(seconds(5) + milliseconds(130 * (i - nodes_.size())), [this, i] { act(i); });
   }
@@ -139,7 +139,7 @@ void agent_nemesis::heal() {
   detail_ = {stream_kind::nemesis, static_cast<std::uint16_t>(first_agent_detail_stream - 1)};
   last_change_ = time_.now();
   nodes_.connections_of_agents().mend_all();
-  for (std::size_t i = nodes_.size(); i < nodes_.places(); ++i) {
+  for (std::size_t i = nodes_.size(); i < nodes_.node_count(); ++i) {
     if (nodes_.state(i) == node_state::paused)
       nodes_.resume(i);
     // One that never returns stays down until the end.

@@ -61,7 +61,7 @@ cluster::cluster(schedule& time, tape& choices, event_trace& trace, simulated_ne
   prepare_agents();
   if (swarm_.credentials == credential_plan::none)
     return;
-  doors_ = std::make_unique<peer_doors>(time_, trace_, places());
+  doors_ = std::make_unique<peer_doors>(time_, trace_, node_count());
   agent_connections_.demands = [this](std::size_t server) { return doors_->demanded_by(server); };
   agent_connections_.admitted = [this](const agent_connections::admission& a) { doors_->check(a); };
   net_.let_in = [this](std::size_t dialler, std::size_t accepter, const wire::hello& hello) {

@@ -47,7 +47,7 @@ public:
   /// The number of servers.
   std::size_t size() const { return nodes_.size() - swarm_.client_agents; }
   /// The number of nodes, client agents included.
-  std::size_t places() const { return nodes_.size(); }
+  std::size_t node_count() const { return nodes_.size(); }
   bool is_agent(std::size_t node) const { return node >= size(); }
 
   // ---- nodes

@@ -7,7 +7,7 @@ namespace belay::storage {
 namespace {
 
 const std::string record_key(1, '\0');
-constexpr std::size_t place_bytes = 16;
+constexpr std::size_t key_bytes = 16;
 
 std::string key_of(log_index index, std::uint64_t effect) {
   std::string key;
@@ -25,13 +25,13 @@ std::uint64_t number_in(std::string_view key, std::size_t at) {
 }
 /// Zero: of the record.
 log_index index_in(std::string_view key) {
-  return log_index{key.size() == place_bytes ? number_in(key, 0) : 0};
+  return log_index{key.size() == key_bytes ? number_in(key, 0) : 0};
 }
 
 std::uint64_t space_for(const std::vector<kept_row>& rows) {
   space_estimate space;
   for (const auto& row : rows)
-    space.add(place_bytes, row.bytes_max);
+    space.add(key_bytes, row.bytes_max);
   return space.bytes();
 }
 
@@ -144,7 +144,7 @@ status kept_window::write_all(kept_record r, const kept_delta& delta) {
     std::size_t uncommitted = 0;
     std::string value;
     for (auto row = delta.rows.begin(); rc == 0 && row != delta.rows.end(); ++row) {
-      uncommitted += place_bytes + row->bytes_max;
+      uncommitted += key_bytes + row->bytes_max;
       if (uncommitted > appended_bytes_max) {
         uncommitted = 0;
         if (rc = txn.commit_and_go_on(); rc != 0)
@@ -177,7 +177,7 @@ kept_window::load(const std::optional<checkpoint_info>& there,
     rc = c.seek(key_of(log_index{1}, 0));
   for (; rc == 0; rc = c.next()) {
     const auto value = checked(c.key(), c.value());
-    if (!value || c.key().size() != place_bytes)
+    if (!value || c.key().size() != key_bytes)
       return damaged("a change has a wrong checksum or an unknown version");
     if (index_in(c.key()) > there->meta.index)
       break;

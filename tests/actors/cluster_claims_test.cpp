@@ -64,7 +64,7 @@ TEST_CASE("a claim waits on any server, and is answered by the entry that grants
   CHECK(claimed(c, leader, ask(a)).state == state::claim_state::held);
   const auto waiting = claimed(c, follower, ask(b));
   CHECK(waiting.state == state::claim_state::waiting);
-  CHECK(waiting.place == 1);
+  CHECK(waiting.position == 1);
   const auto parked = wait_for(c, follower, waiting, seconds(60));
   c.pass(seconds(5));
   CHECK_FALSE(c.answered(parked));

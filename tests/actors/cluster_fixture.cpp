@@ -346,7 +346,7 @@ call cluster_fixture::operate_keys(std::size_t index, forward::keyring_operation
 call cluster_fixture::put_coordinate(std::size_t index, coordinates::row r) {
   const auto made = next_call(index);
   caf::anon_send(handles(index).raft_peer,
-                 status_request{made.id, {.kind = http::local_kind::coordinate_update, .place = std::move(r)}});
+                 status_request{made.id, {.kind = http::local_kind::coordinate_update, .coordinate = std::move(r)}});
   return made;
 }
 

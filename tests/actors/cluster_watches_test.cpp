@@ -214,7 +214,7 @@ TEST_CASE("a follower of keys without writes loses nothing while others write mo
   const auto node = GENERATE(0u, 1u);
   const auto begin = c.put_done(leader, "quiet/0", "v");
   c.pass(milliseconds(100));
-  const state::kv_changes requested{{"quiet/"}, state::change_place{begin}, state::kv_changes::what::changes};
+  const state::kv_changes requested{{"quiet/"}, state::change_position{begin}, state::kv_changes::what::changes};
   const auto received = c.read(node, requested, consistency::stale, begin.value, seconds(60));
   const auto late = c.read(node, requested, consistency::stale, begin.value, seconds(5));
   log_index last;

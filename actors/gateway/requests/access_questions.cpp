@@ -61,7 +61,7 @@ std::optional<questions> needed_by(const exchange& e, const std::string& node) {
     return one(of::node, permission::write, node);
   case http::access::coordinate_write:
     if (const auto* update = std::get_if<http::local_request>(&e.what))
-      return one(of::node, permission::write, update->place.node);
+      return one(of::node, permission::write, update->coordinate.node);
     break;
   case http::access::operator_read:
     return one(of::operators, permission::read);

@@ -243,7 +243,7 @@ std::string self_json(const status_result& now, const local_facts& facts) {
   if (facts.coordinates_disabled)
     out += "null";
   else
-    http::append_coordinate(out, now.place);
+    http::append_coordinate(out, now.coordinate);
   out += ",\"Member\":";
   append_member(out, own_status(now, facts), true, facts, false);
 

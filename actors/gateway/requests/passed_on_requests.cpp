@@ -216,9 +216,9 @@ void passed_on_requests::begin(exchange& e, monotonic_time now) {
     p.request.body_follows = true;
     e.deadline = monotonic_time::max(); // the connection closes if the client stalls
   }
-  auto& place = passages_[&e];
-  place = std::make_unique<passage>(*this, e, id);
-  place->begin(*relay_, std::move(p.request));
+  auto& entry = passages_[&e];
+  entry = std::make_unique<passage>(*this, e, id);
+  entry->begin(*relay_, std::move(p.request));
 }
 
 void passed_on_requests::body_arrived(exchange& e) {

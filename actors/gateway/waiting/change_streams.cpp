@@ -25,7 +25,7 @@ state::kv_changes& changes_in(state::query& q) {
 }
 
 /// @param history of `after`, if a client has given it; that of this server needs no check
-state::query asking(state::query q, wanted what, state::change_place after, state::history_id history = {}) {
+state::query asking(state::query q, wanted what, state::change_position after, state::history_id history = {}) {
   changes_in(q).requested = what;
   changes_in(q).after = after;
   changes_in(q).history = history;
@@ -128,13 +128,13 @@ void change_streams::opened(exchange& e, const read_result& r, monotonic_time no
                          std::make_shared<snapshot_text>(std::move(shared), e.options.keys_only,
                                                          [this](std::string text) { return keep(std::move(text)); }));
   }
-  if (requested.requested == wanted::place)
+  if (requested.requested == wanted::position)
     s.have = rows.reached;
   take(s, *result, now);
   if (s.now == phase::following) { // it gets its cursor at once
-    std::string place;
-    http::append_progress(place, {s.have, rows.history});
-    put_own(s, std::move(place));
+    std::string position;
+    http::append_progress(position, {s.have, rows.history});
+    put_own(s, std::move(position));
   }
 }
 
@@ -222,25 +222,25 @@ void change_streams::take(stream& s, const state::query_result& result, monotoni
 void change_streams::follow(stream& s, monotonic_time now) {
   if (s.e->input_ended)
     return end(s, {});
-  auto& place = groups_[s.key];
-  if (place == nullptr) {
-    place = std::make_unique<group>();
-    place->requested = requested_by(s).query;
-    place->keys_only = s.e->options.keys_only;
+  auto& position = groups_[s.key];
+  if (position == nullptr) {
+    position = std::make_unique<group>();
+    position->requested = requested_by(s).query;
+    position->keys_only = s.e->options.keys_only;
   }
-  auto& g = *place;
+  auto& g = *position;
   if (g.following.empty()) {
     give_up_waiting(g); // no stream is at that cursor any more
-    g.place = s.have;
+    g.position = s.have;
     g.viewer = s.viewer;
     g.progress_due = now + progress_period;
-  } else if (s.have < g.place) { // the group got more meanwhile
+  } else if (s.have < g.position) { // the group got more meanwhile
     return read_on(s, now);
   } else if (!see_the_same(s.viewer, g.viewer)) {
-    return needs_snapshot(s, "permissions", g.place.index, now);
+    return needs_snapshot(s, "permissions", g.position.index, now);
   }
   s.now = phase::following;
-  s.in = place.get();
+  s.in = position.get();
   s.spot = s.in->following.size();
   s.in->following.push_back(&s);
   ++following_;
@@ -269,7 +269,7 @@ void change_streams::leave(stream& s) {
 // ---- groups
 
 void change_streams::await(group& g, monotonic_time now) {
-  g.waits = ask(asking(g.requested, wanted::changes, g.place), std::max<std::uint64_t>(g.place.index.value, 1),
+  g.waits = ask(asking(g.requested, wanted::changes, g.position), std::max<std::uint64_t>(g.position.index.value, 1),
                 std::max(g.progress_due, now));
   requested_by_groups_.emplace(g.waits, g.following.front()->key);
 }
@@ -294,8 +294,9 @@ void change_streams::read_done(group& g, const read_result& r, monotonic_time no
     PROBE("gateway: streams of changes begin anew");
     for (auto* s : MUTANT(group_begins_anew_in_part) ? members{g.following.front()} : members(g.following)) {
       leave(*s);
-      if (rows.gone && state::change_place{rows.floor} <= s->have) { // it joined later, with
-                                                                     // a cursor ahead of its group
+      if (rows.gone && state::change_position{rows.floor} <= s->have) { // it joined later, with
+                                                                        // a cursor ahead of its
+                                                                        // group
         PROBE("gateway: a stream ahead of its group goes on");
         s->now = phase::reading;
         read_on(*s, now);
@@ -314,7 +315,7 @@ void change_streams::read_done(group& g, const read_result& r, monotonic_time no
 /// All changes, followed by progress. @param progress empty: none
 http::shared_body_ptr change_streams::rendered(const state::change_rows& rows, bool keys_only,
                                                const std::string& progress) {
-  rendering r{keys_only, {}, progress.empty() ? state::change_place{{}, 0} : rows.reached, rows.history, nullptr};
+  rendering r{keys_only, {}, progress.empty() ? state::change_position{{}, 0} : rows.reached, rows.history, nullptr};
   for (const auto& c : rows.list)
     r.changes.push_back({c.index, c.effect});
   if (last_.text != nullptr && r.keys_only == last_.keys_only && r.progress == last_.progress &&
@@ -336,7 +337,7 @@ void change_streams::send_all(group& g, const state::change_rows& rows, monotoni
   if (sent_cursor)
     http::append_progress(progress, {rows.reached, rows.history});
   const auto text = rendered(rows, g.keys_only, progress);
-  const auto before = std::exchange(g.place, rows.reached);
+  const auto before = std::exchange(g.position, rows.reached);
   // If a stream is removed, the last one, which is done, takes its index.
   for (auto i = g.following.size(); i-- > 0;) {
     if (i >= g.following.size())
@@ -373,7 +374,7 @@ void change_streams::needs_snapshot(stream& s, std::string why, log_index newer_
     return;
   of_group.requested = requested_by(s).query;
   of_group.keys_only = s.e->options.keys_only;
-  of_group.under_way = ask(asking(of_group.requested, wanted::snapshot, state::change_place{newer_than}),
+  of_group.under_way = ask(asking(of_group.requested, wanted::snapshot, state::change_position{newer_than}),
                            newer_than.value, now + progress_period);
   requested_for_snapshots_.emplace(of_group.under_way, s.key);
 }
@@ -480,7 +481,7 @@ bool change_streams::fill(stream& s) {
     auto piece = s.state->piece(s.next_piece);
     if (piece == nullptr) {
       std::string progress;
-      s.have = state::change_place{s.state->index()};
+      s.have = state::change_position{s.state->index()};
       http::append_progress(progress, {s.have, s.state->history()});
       piece = keep(std::move(progress));
       s.state.reset();

@@ -67,7 +67,7 @@ private:
     request_id name; ///< in streams_, and e->transfer->archive
     std::string key; ///< key of the stream's group
     phase now = phase::reading;
-    state::change_place have;                      ///< all up to there is sent, or queued
+    state::change_position have;                   ///< all up to there is sent, or queued
     state::history_id history;                     ///< of `have`, as its client gave it; none: not given, or checked
     group* in = nullptr;                           ///< following
     std::size_t spot = 0;                          ///< index in in->members
@@ -88,7 +88,7 @@ private:
   struct group {
     state::query requested; ///< a kv_changes without its cursor
     bool keys_only = false;
-    state::change_place place; ///< cursor of the last change sent to it
+    state::change_position position; ///< cursor of the last change sent to it
     members following;
     request_id waits; ///< zero: it has to ask
     monotonic_time progress_due;
@@ -106,8 +106,8 @@ private:
   /// The last text sent to a group. Groups of tokens that see the same keys get the same together.
   struct rendering {
     bool keys_only = false;
-    std::vector<state::change_place> changes;
-    state::change_place progress; ///< after the changes; index zero: none
+    std::vector<state::change_position> changes;
+    state::change_position progress; ///< after the changes; index zero: none
     state::history_id history;
     http::shared_body_ptr text; ///< null: there is none, or nothing to send
   };

@@ -67,14 +67,14 @@ void disconnected_waits::put(name which, waiting w) {
   waits_.emplace(std::move(which), w);
 }
 
-void disconnected_waits::set_due(place at, monotonic_time due) {
+void disconnected_waits::set_due(entry_iterator at, monotonic_time due) {
   auto which = at->first;
   auto w = at->second;
   w.due = due;
   put(std::move(which), w);
 }
 
-void disconnected_waits::erase(place at) {
+void disconnected_waits::erase(entry_iterator at) {
   const auto [first, last] = by_due_.equal_range(at->second.due);
   by_due_.erase(std::find_if(first, last, [&](const auto& each) { return each.second == at->first; }));
   bytes_ -= bytes_of(at->first);

@@ -40,11 +40,11 @@ private:
     monotonic_time until; ///< the wait ends then in any case
     monotonic_time due;
   };
-  using place = std::map<name, waiting>::iterator;
+  using entry_iterator = std::map<name, waiting>::iterator;
 
   void put(name which, waiting w);
-  void set_due(place at, monotonic_time due);
-  void erase(place at);
+  void set_due(entry_iterator at, monotonic_time due);
+  void erase(entry_iterator at);
   static std::size_t bytes_of(const name& n) { return n.first.size() + n.second.size() + row_bytes; }
 
   std::map<name, waiting> waits_;

@@ -26,10 +26,10 @@ std::string text_of(const state::change_rows& rows, bool keys_only) {
   return text_of(rows, {}, keys_only);
 }
 
-std::string text_of(const state::change_rows& rows, const state::change_place& after, bool keys_only) {
+std::string text_of(const state::change_rows& rows, const state::change_position& after, bool keys_only) {
   std::string out;
   for (const auto& c : rows.list)
-    if (state::change_place{c.index, c.effect} > after || after.index.is_zero())
+    if (state::change_position{c.index, c.effect} > after || after.index.is_zero())
       http::append_event(out, c, rows.history, keys_only);
   return out;
 }

@@ -19,7 +19,7 @@ std::string_view unframed(const http::shared_body& body);
 /// All changes of a result.
 std::string text_of(const state::change_rows& rows, bool keys_only);
 /// The changes of a result after a cursor.
-std::string text_of(const state::change_rows& rows, const state::change_place& after, bool keys_only);
+std::string text_of(const state::change_rows& rows, const state::change_position& after, bool keys_only);
 
 /// The rows of a snapshot; each piece is rendered when a client first needs it.
 class snapshot_text {

@@ -67,17 +67,17 @@ std::optional<std::int64_t> config_decoder::whole(std::string_view path, std::in
 }
 
 void config_decoder::wrong(std::string_view path, std::string text) {
-  problems_.add({config_problem::kind::value, {}, std::move(text), place_of(path)});
+  problems_.add({config_problem::kind::value, {}, std::move(text), location_of(path)});
 }
 
 void config_decoder::complain(std::string text, std::span<const std::string_view> blamed,
                               std::span<const std::string_view> others) {
   if (!all_sources_read_ || std::any_of(others.begin(), others.end(), [&](auto path) { return is_mistyped(path); }))
     return;
-  config_place at;
+  source_location at;
   for (const auto path : blamed)
     if (at.source.empty())
-      at = place_of(path);
+      at = location_of(path);
   problems_.add({config_problem::kind::whole, {}, std::move(text), std::move(at)});
 }
 
@@ -89,11 +89,11 @@ bool config_decoder::is_mistyped(std::string_view path) const {
 }
 
 /// The location of an element; if it has none, that of its list.
-config_place config_decoder::place_of(std::string_view path) const {
-  auto found = config_.places.find(path);
-  if (found == config_.places.end())
-    found = config_.places.find(path.substr(0, path.find('[')));
-  return found == config_.places.end() ? config_place{} : found->second;
+source_location config_decoder::location_of(std::string_view path) const {
+  auto found = config_.locations.find(path);
+  if (found == config_.locations.end())
+    found = config_.locations.find(path.substr(0, path.find('[')));
+  return found == config_.locations.end() ? source_location{} : found->second;
 }
 
 } // namespace belay::actors

@@ -53,7 +53,7 @@ public:
 private:
   /// @returns nullopt: not set, or no such number
   std::optional<std::int64_t> whole(std::string_view path, std::int64_t low, std::int64_t high);
-  config_place place_of(std::string_view path) const;
+  source_location location_of(std::string_view path) const;
   /// Whether the key, or one below it, has a value of a wrong type.
   bool is_mistyped(std::string_view path) const;
 

@@ -34,10 +34,10 @@ failure wrong(const hcl::position& at, std::string what) {
 /// A value, its location, and the locations in it.
 struct placed {
   json::value is;
-  text_places places;
+  file_locations locations;
 };
 
-text_places place_of(const hcl::position& at) {
+file_locations location_of(const hcl::position& at) {
   return {{at.line, at.column}, {}, {}};
 }
 
@@ -48,26 +48,26 @@ result<placed> value_of(std::string_view name, const hcl::value& v);
 placed as_block(std::string_view name, placed object) {
   if (!is_list_of_objects(name))
     return object;
-  placed one{json::array(), {object.places.at, {}, {}}};
+  placed one{json::array(), {object.locations.at, {}, {}}};
   one.is.get_array().push_back(std::move(object.is));
-  one.places.elements.push_back(std::move(object.places));
+  one.locations.elements.push_back(std::move(object.locations));
   return one;
 }
 
 /// Adds another block of the same name, or replaces an earlier value.
-status join(const std::string& name, const hcl::position& at, json::object& into, text_places& places, placed v) {
+status join(const std::string& name, const hcl::position& at, json::object& into, file_locations& locations, placed v) {
   auto& there = into[name];
-  auto& place = places.members[name];
+  auto& location = locations.members[name];
   if (there.is_array() && v.is.is_array() && is_list_of_objects(name)) {
     for (auto& each : v.is.get_array())
       there.get_array().push_back(std::move(each));
-    std::move(v.places.elements.begin(), v.places.elements.end(), std::back_inserter(place.elements));
+    std::move(v.locations.elements.begin(), v.locations.elements.end(), std::back_inserter(location.elements));
   } else if (there.is_object() && v.is.is_object()) {
     return wrong(at, name + " is defined twice: merge both into one block");
   } else {
     there = std::move(v.is);
-    place = std::move(v.places);
-    place.at = {at.line, at.column};
+    location = std::move(v.locations);
+    location.at = {at.line, at.column};
   }
   return done{};
 }
@@ -79,19 +79,19 @@ result<placed> labelled(std::span<const std::string> keys, const hcl::value& v) 
   auto inner = labelled(keys.subspan(1), v);
   if (!inner)
     return inner;
-  placed outer{json::object(), {inner->places.at, {}, {}}};
+  placed outer{json::object(), {inner->locations.at, {}, {}}};
   outer.is.get_object()[keys[1]] = std::move(inner->is);
-  outer.places.members[keys[1]] = std::move(inner->places);
+  outer.locations.members[keys[1]] = std::move(inner->locations);
   return as_block(keys.front(), std::move(outer));
 }
 
 result<placed> object_of(const hcl::object& o, const hcl::position& at) {
-  placed out{json::object(), place_of(at)};
+  placed out{json::object(), location_of(at)};
   for (const auto& item : o.items) {
     auto v = labelled(item.keys, item.is);
     if (!v)
       return v;
-    if (auto s = join(item.keys.front(), item.at, out.is.get_object(), out.places, std::move(*v)); !s)
+    if (auto s = join(item.keys.front(), item.at, out.is.get_object(), out.locations, std::move(*v)); !s)
       return s.why();
   }
   return out;
@@ -106,20 +106,20 @@ result<placed> list_of(std::string_view name, const hcl::value& v) {
                              " objects; exactly one is allowed");
     return value_of(name, list.front());
   }
-  placed out{json::array(), place_of(v.at)};
+  placed out{json::array(), location_of(v.at)};
   for (const auto& each : list) {
     const auto* o = std::get_if<hcl::object>(&each.is);
     auto element = o != nullptr ? object_of(*o, each.at) : value_of(name, each);
     if (!element)
       return element;
     out.is.get_array().push_back(std::move(element->is));
-    out.places.elements.push_back(std::move(element->places));
+    out.locations.elements.push_back(std::move(element->locations));
   }
   return out;
 }
 
 result<placed> value_of(std::string_view name, const hcl::value& v) {
-  const auto plain = [&](json::value is) -> result<placed> { return placed{std::move(is), place_of(v.at)}; };
+  const auto plain = [&](json::value is) -> result<placed> { return placed{std::move(is), location_of(v.at)}; };
   return std::visit(overloaded{
                         [&](const std::string& text) { return plain(json::value(text)); },
                         [&](bool b) { return plain(json::value(b)); },
@@ -153,7 +153,7 @@ config_text_result parse_config_hcl(std::string_view text) {
   auto read = object_of(std::get<hcl::object>(parsed), {1, 1});
   if (!read)
     return config_text_error{read.error(), {}};
-  return config_text{std::move(read->is.get_object()), std::move(read->places)};
+  return config_text{std::move(read->is.get_object()), std::move(read->locations)};
 }
 
 } // namespace belay::actors

@@ -16,8 +16,8 @@ public:
   explicit go_syntax(std::string_view text) : text_(text), position_(text) {}
 
   /// @param here gets the locations below the value; null: not needed
-  /// @returns false: see complaint() and place(). On success `end()` is after the value.
-  bool value(text_places* here, int depth = 0) {
+  /// @returns false: see complaint() and location(). On success `end()` is after the value.
+  bool value(file_locations* here, int depth = 0) {
     if (depth > 512)
       return wrong("exceeded max depth");
     skip_blanks();
@@ -44,14 +44,14 @@ public:
   }
 
   std::size_t end() const { return pos_; }
-  /// Expects only blanks. @returns false: see complaint() and place()
+  /// Expects only blanks. @returns false: see complaint() and location()
   bool ends() {
     skip_blanks();
     return at_end() || unexpected("after top-level value");
   }
   const std::string& complaint() const { return complaint_; }
   /// Location of the character in the complaint.
-  text_place place() { return position_.at(pos_); }
+  file_location location() { return position_.at(pos_); }
 
 private:
   bool at_end() const { return pos_ >= text_.size(); }
@@ -93,24 +93,24 @@ private:
   }
 
   /// @returns whether one more location is recorded
-  bool worth_a_place(const text_places* here) { return here != nullptr && kept_++ < text_places_max; }
+  bool worth_a_location(const file_locations* here) { return here != nullptr && kept_++ < file_locations_max; }
 
-  text_places* placed_member(text_places* here, std::size_t from, std::size_t to) {
+  file_locations* placed_member(file_locations* here, std::size_t from, std::size_t to) {
     // If a key is repeated, the last value counts. A key with an escape gets no location.
     const auto name = text_.substr(from + 1, to - from - 2);
-    if (name.find('\\') != name.npos || !worth_a_place(here))
+    if (name.find('\\') != name.npos || !worth_a_location(here))
       return nullptr;
     auto& member = here->members[std::string(name)];
     member = {position_.at(from), {}, {}};
     return &member;
   }
 
-  text_places* placed_element(text_places* here) {
+  file_locations* placed_element(file_locations* here) {
     skip_blanks();
-    return worth_a_place(here) ? &here->elements.emplace_back(text_places{position_.at(pos_), {}, {}}) : nullptr;
+    return worth_a_location(here) ? &here->elements.emplace_back(file_locations{position_.at(pos_), {}, {}}) : nullptr;
   }
 
-  bool object(text_places* here, int depth) {
+  bool object(file_locations* here, int depth) {
     return list('}', "after object key:value pair", [this, here, depth] {
       skip_blanks();
       if (at_end())
@@ -131,7 +131,7 @@ private:
     });
   }
 
-  bool array(text_places* here, int depth) {
+  bool array(file_locations* here, int depth) {
     return list(']', "after array element", [this, here, depth] { return value(placed_element(here), depth + 1); });
   }
 
@@ -222,15 +222,15 @@ config_text_result parse_config_json(std::string_view text) {
     return config_text{};
   go_syntax syntax(text);
   config_text read;
-  if (!syntax.value(&read.places))
-    return config_text_error{syntax.complaint(), syntax.place()};
+  if (!syntax.value(&read.locations))
+    return config_text_error{syntax.complaint(), syntax.location()};
   boost::json::parse_options options;
   options.max_depth = 513;
   options.allow_invalid_utf8 = true;
   boost::system::error_code ec;
   const auto end = syntax.end();
   if (!syntax.ends())
-    return config_text_error{syntax.complaint(), syntax.place()};
+    return config_text_error{syntax.complaint(), syntax.location()};
   auto v = boost::json::parse(text.substr(0, end), ec, {}, options);
   if (ec)
     return config_text_error{"invalid JSON: " + ec.message(), {}};

@@ -432,13 +432,13 @@ found_key find_member(const std::string& section, std::string_view written) {
 /// Takes the known keys of one source, with their locations.
 class source_check {
 public:
-  source_check(const std::string& source, config_places& places, config_problems& problems)
-      : source_(source), places_(places), problems_(problems) {}
+  source_check(const std::string& source, source_locations& locations, config_problems& problems)
+      : source_(source), locations_(locations), problems_(problems) {}
 
   /// @param prefix of paths; @param section likewise, in the table
   /// @param at of `in`; null: not known
   json::object known(const json::object& in, const std::string& prefix, const std::string& section_path,
-                     const text_places* at) {
+                     const file_locations* at) {
     json::object out;
     for (const auto& member : in) {
       const std::string written(member.key());
@@ -470,25 +470,28 @@ public:
       for (std::size_t i = 0; i < inside->elements.size(); ++i)
         note(element_path(path, i), inside->element(i));
       if (key->kind == text_map)
-        for (const auto& [each, place] : inside->members)
-          note(path + "." + each, &place);
+        for (const auto& [each, location] : inside->members)
+          note(path + "." + each, &location);
     }
     return out;
   }
 
 private:
-  config_place place_of(const text_places* at) const { return {source_, at != nullptr ? at->at : text_place{}}; }
-  void note(const std::string& path, const text_places* at) {
-    if (at != nullptr)
-      places_[path] = place_of(at);
+  source_location location_of(const file_locations* at) const {
+    return {source_, at != nullptr ? at->at : file_location{}};
   }
-  void complain(config_problem::kind kind, std::string text, const text_places* at, std::string key = {}) {
+  void note(const std::string& path, const file_locations* at) {
+    if (at != nullptr)
+      locations_[path] = location_of(at);
+  }
+  void complain(config_problem::kind kind, std::string text, const file_locations* at, std::string key = {}) {
     // The complaint begins with the source: a source alone is no location.
-    problems_.add({kind, source_, std::move(text), at != nullptr ? place_of(at) : config_place{}, std::move(key)});
+    problems_.add(
+        {kind, source_, std::move(text), at != nullptr ? location_of(at) : source_location{}, std::move(key)});
   }
 
   const std::string& source_;
-  config_places& places_;
+  source_locations& locations_;
   config_problems& problems_;
 };
 
@@ -534,8 +537,8 @@ std::size_t count_of(const json::value& v) {
 }
 
 /// Replaces `path` and what is below it, or appends the elements to the existing ones.
-void merge_places(config_places& into, const config_places& later, const std::string& path,
-                  std::size_t elements_before) {
+void merge_locations(source_locations& into, const source_locations& later, const std::string& path,
+                     std::size_t elements_before) {
   if (elements_before == 0)
     for (auto i = into.lower_bound(path + "["); i != into.end() && i->first.starts_with(path + "[");)
       i = into.erase(i);
@@ -585,10 +588,10 @@ void merge_member(placed_config& all, json::object& into, const std::string& pre
   } else {
     *now = value;
   }
-  merge_places(all.places, later.places, path, before);
+  merge_locations(all.locations, later.locations, path, before);
   if (key && key->kind == text_map)
     for (const auto& member : value.get_object())
-      merge_places(all.places, later.places, path + "." + std::string(member.key()), 0);
+      merge_locations(all.locations, later.locations, path + "." + std::string(member.key()), 0);
 }
 
 } // namespace
@@ -606,13 +609,13 @@ const config_key* find_config_key(std::string_view path) {
 
 placed_config check_config_source(const std::string& source, const config_text& text, config_problems& problems) {
   placed_config out;
-  source_check check(source, out.places, problems);
-  out.values = check.known(text.values, "", "", &text.places);
+  source_check check(source, out.locations, problems);
+  out.values = check.known(text.values, "", "", &text.locations);
   // One definition is a list of one.
   for (const auto& key : keys)
-    if (const auto at = out.places.find(key.path); key.kind == definitions && at != out.places.end())
+    if (const auto at = out.locations.find(key.path); key.kind == definitions && at != out.locations.end())
       if (const auto* v = out.values.if_contains(key.path); v && v->is_object())
-        out.places[element_path(key.path, 0)] = config_place(at->second);
+        out.locations[element_path(key.path, 0)] = source_location(at->second);
   return out;
 }
 

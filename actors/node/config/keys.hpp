@@ -45,7 +45,7 @@ const config_key* find_config_key(std::string_view path);
 /// A parsed configuration: keys in lower case, values of the right types, and their places.
 struct placed_config {
   boost::json::object values;
-  config_places places;
+  source_locations locations;
 };
 
 /// Converts keys to lower case and checks names and types of one source. Omits invalid ones.

@@ -9,14 +9,14 @@ namespace {
 
 using kind = config_problem::kind;
 
-std::string with_place(const config_problem& p) {
-  const auto place = p.at.shown();
-  return place.empty() ? p.text : p.text + " (" + place + ")";
+std::string with_location(const config_problem& p) {
+  const auto location = p.at.shown();
+  return location.empty() ? p.text : p.text + " (" + location + ")";
 }
 
 std::string in_its_source(const config_problem& p) {
   const bool parsing = p.is == kind::malformed || p.is == kind::unknown_key || p.is == kind::wrong_type;
-  return (parsing ? "failed to parse " + p.source + ": " : std::string()) + with_place(p);
+  return (parsing ? "failed to parse " + p.source + ": " : std::string()) + with_location(p);
 }
 
 template <class Shown>
@@ -31,7 +31,7 @@ std::string several(const std::vector<config_problem>& list, Shown shown) {
 std::string decoding_errors(const std::vector<config_problem>& list) {
   auto text = std::to_string(list.size()) + " error(s) decoding:\n";
   for (const auto& p : list)
-    text += "\n* " + with_place(p);
+    text += "\n* " + with_location(p);
   return text;
 }
 
@@ -44,7 +44,7 @@ std::string config_problems::shown() const {
   const bool alike = std::all_of(list_.begin(), list_.end(),
                                  [&](const config_problem& p) { return p.is == first.is && p.source == first.source; });
   if (alike && first.is == kind::unknown_key)
-    return "failed to parse " + first.source + ": " + several(list_, with_place);
+    return "failed to parse " + first.source + ": " + several(list_, with_location);
   if (alike && first.is == kind::wrong_type)
     return "failed to parse " + first.source + ": " + decoding_errors(list_);
   return list_.size() == 1 ? in_its_source(first) : several(list_, in_its_source);

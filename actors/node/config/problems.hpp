@@ -1,7 +1,7 @@
 #pragma once
 // Collects all errors of a configuration before they are reported.
 
-#include "actors/node/config/places.hpp"
+#include "actors/node/config/source_locations.hpp"
 
 #include <string>
 #include <vector>
@@ -20,7 +20,7 @@ struct config_problem {
   kind is = kind::whole;
   std::string source; ///< with the error; empty for `value` and `whole`
   std::string text;
-  config_place at;
+  source_location at;
   std::string key = {}; ///< its path; of `wrong_type` only
 };
 

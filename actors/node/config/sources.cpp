@@ -19,18 +19,18 @@ namespace json = boost::json;
 namespace fs = std::filesystem;
 
 /// Records every key with the flag that sets it.
-void note_flags(const json::object& values, const std::string& prefix, config_places& places) {
+void note_flags(const json::object& values, const std::string& prefix, source_locations& locations) {
   for (const auto& member : values) {
     const auto path = prefix + std::string(member.key());
     const auto flag = flag_of_key(path);
-    const config_place place{flag.empty() ? std::string() : "-" + std::string(flag), {}};
+    const source_location location{flag.empty() ? std::string() : "-" + std::string(flag), {}};
     if (!flag.empty())
-      places[path] = place;
+      locations[path] = location;
     if (const auto* list = member.value().if_array())
       for (std::size_t i = 0; i < list->size(); ++i)
-        places[element_path(path, i)] = place;
+        locations[element_path(path, i)] = location;
     else if (const auto* inner = member.value().if_object())
-      note_flags(*inner, path + ".", places);
+      note_flags(*inner, path + ".", locations);
   }
 }
 
@@ -62,7 +62,7 @@ void config_sources::read_path(const std::string& path) {
 
 void config_sources::add_flags(const json::object& values) {
   auto flags = check_config_source("flags", {values, {}}, problems_);
-  note_flags(flags.values, "", flags.places);
+  note_flags(flags.values, "", flags.locations);
   merge_config(merged_, flags);
 }
 
@@ -87,7 +87,7 @@ void config_sources::add_text(const std::string& source, std::string_view text, 
   const auto read = as_hcl ? parse_config_hcl(text) : parse_config_json(text);
   if (const auto* wrong = std::get_if<config_text_error>(&read)) {
     // Without a location the text contains it, and the source is put before the text.
-    const auto at = wrong->at.line == 0 ? config_place{} : config_place{source, wrong->at};
+    const auto at = wrong->at.line == 0 ? source_location{} : source_location{source, wrong->at};
     problems_.add({config_problem::kind::malformed, source, wrong->text, at});
     return;
   }

@@ -72,8 +72,8 @@ void append_claim(std::string& out, const state::claim_row& row, cluster_time no
   append_json_number_member(out, "Permits", c.permits);
   append_json_number_member(out, "Priority", c.priority);
   if (c.state == state::claim_state::waiting) {
-    if (row.place != 0)
-      append_json_number_member(out, "Place", row.place);
+    if (row.position != 0)
+      append_json_number_member(out, "Place", row.position);
     append_json_number_member(out, "WaitingMs", ms_between(c.requested, now));
     if (!c.deadline.is_zero())
       append_json_number_member(out, "DeadlineMs", ms_between(now, c.deadline));
@@ -211,7 +211,7 @@ response render_claim(const state::claim_answer& a, const render_options& option
   if (a.state == state::claim_state::held) {
     append_json_number_member(out, "Fence", a.fence);
   } else {
-    append_json_number_member(out, "Place", a.place);
+    append_json_number_member(out, "Place", a.position);
     append_list_member(out, "Ahead", a.ahead, [&](const state::claim_ahead& each) {
       append_json_member(out, "ID", each.id);
       append_json_member(out, "Session", each.session);

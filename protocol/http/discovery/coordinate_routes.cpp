@@ -129,7 +129,7 @@ action coordinate_update_route(request_context& c) {
   if (auto no = refuse_row(in))
     return std::move(*no);
   std::copy(in.vec.begin(), in.vec.end(), in.row.at.vec.begin());
-  return local_request{.kind = local_kind::coordinate_update, .place = std::move(in.row)};
+  return local_request{.kind = local_kind::coordinate_update, .coordinate = std::move(in.row)};
 }
 
 } // namespace belay::http

@@ -32,7 +32,7 @@ void append_members(std::string& out, const state::kv_change& c, bool keys_only)
 }
 
 std::string id_of(const state::kv_change& c) {
-  return to_string(state::change_place{c.index, c.effect});
+  return to_string(state::change_position{c.index, c.effect});
 }
 
 void append_field(std::string& out, std::string_view name, std::string_view value) {
@@ -78,7 +78,7 @@ void append_event(std::string& out, const state::kv_entry& row, bool keys_only) 
 void append_progress(std::string& out, const state::change_cursor& reached) {
   append_field(out, "id", to_string(reached));
   append_field(out, "event", "progress");
-  append_data(out, [&] { go_compat::append_json_number_member(out, "Index", reached.place.index.value); });
+  append_data(out, [&] { go_compat::append_json_number_member(out, "Index", reached.position.index.value); });
 }
 
 void append_snapshot_begin(std::string& out, log_index index, std::string_view why) {

@@ -45,12 +45,12 @@ refused read_kinds(const request_context& c, std::uint8_t& out) {
 
 /// `4711`, `4711.3` or `4711.3@HISTORY`; index zero and an empty text are no position.
 /// @returns false: malformed
-bool read_place(std::string_view text, std::optional<state::change_cursor>& out) {
+bool read_position(std::string_view text, std::optional<state::change_cursor>& out) {
   out.reset();
   if (text.empty())
     return true;
   const auto found = state::read_cursor(text);
-  if (found && !found->place.index.is_zero())
+  if (found && !found->position.index.is_zero())
     out = found;
   return found.has_value();
 }
@@ -59,8 +59,8 @@ bool read_place(std::string_view text, std::optional<state::change_cursor>& out)
 /// cluster: the client followed another history, or this one as a newer version names it.
 std::optional<state::change_cursor> resumed_at(std::string_view last_event_id) {
   std::optional<state::change_cursor> at;
-  if (!read_place(last_event_id, at))
-    at = state::change_cursor{state::change_place{log_index{1}}, state::history_id::unreadable()};
+  if (!read_position(last_event_id, at))
+    at = state::change_cursor{state::change_position{log_index{1}}, state::history_id::unreadable()};
   return at;
 }
 
@@ -95,7 +95,7 @@ action changes_route(request_context& c) {
   if (auto r = read_kinds(c, requested.kinds))
     return std::move(*r);
   std::optional<state::change_cursor> named, resumed;
-  if (!read_place(c.query.get("index"), named))
+  if (!read_position(c.query.get("index"), named))
     return error_response(400, "Invalid index");
   const bool stream = needs_stream(c);
   const bool resumes = stream && !c.last_event_id.empty();
@@ -109,13 +109,13 @@ action changes_route(request_context& c) {
   requested.requested = resumed                              ? what::changes
                         : resumes || c.query.has("snapshot") ? what::snapshot
                         : named                              ? what::changes
-                                                             : what::place;
+                                                             : what::position;
   const auto from = resumed.value_or(named.value_or(state::change_cursor{{}, {}}));
-  requested.after = from.place;
+  requested.after = from.position;
   requested.history = from.history;
   if (stream)
     return change_stream{state::query(std::move(requested)), o.mode};
-  o.min_index = named ? named->place.index.value : 0;
+  o.min_index = named ? named->position.index.value : 0;
   return make_read(state::query(std::move(requested)), o);
 }
 
@@ -129,12 +129,12 @@ action past_route(request_context& c, const query_options& o) {
   if (!c.query.has("at"))
     return make_read(state::kv_history{std::string(c.argument)}, once);
   const auto then = state::read_cursor(c.query.get("at"));
-  if (!then || !then->place.is_whole())
+  if (!then || !then->position.is_whole())
     return invalid_parameter("at", "no index");
   if (c.query.has("history"))
     return invalid_parameter("at", "not together with \"history\"");
   c.options.raw = c.query.has("raw");
-  return make_read(state::kv_at{std::string(c.argument), then->place.index, then->history}, once);
+  return make_read(state::kv_at{std::string(c.argument), then->position.index, then->history}, once);
 }
 
 } // namespace belay::http

@@ -232,18 +232,18 @@ bool gets_hidden(const tables&, const acl::authorizer&, const fence_op&) {
 /// reply does not reveal whether they exist.
 query_data read_visible(const tables& t, const acl::authorizer& may, const txn& all) {
   txn visible;
-  std::vector<std::size_t> places;
+  std::vector<std::size_t> positions;
   for (std::size_t i = 0; i < all.ops.size(); ++i)
     if (!std::visit([&](const auto& op) { return gets_hidden(t, may, op); }, all.ops[i])) {
       visible.ops.push_back(all.ops[i]);
-      places.push_back(i);
+      positions.push_back(i);
     }
   auto read = read_transaction(t, visible);
   auto* answer = std::get_if<txn_reply>(&read);
   if (answer == nullptr)
     return std::get<refusal>(std::move(read));
   for (auto& error : answer->errors)
-    error.op_index = places.at(error.op_index);
+    error.op_index = positions.at(error.op_index);
   return std::move(*answer);
 }
 

@@ -33,21 +33,21 @@ static_assert(count_of<change_kind> == static_cast<std::size_t>(change_kind::exp
 
 /// A follower's position in the change feed. It has all of the entries before `index`, and of that
 /// entry the effects up to `effect`, counted from 0 in the entry's order.
-struct change_place {
+struct change_position {
   static constexpr std::uint64_t all_effects = std::numeric_limits<std::uint64_t>::max();
 
   log_index index;
   std::uint64_t effect = all_effects;
 
-  auto operator<=>(const change_place&) const = default;
+  auto operator<=>(const change_position&) const = default;
   bool is_whole() const { return effect == all_effects; }
 };
 /// `4711.0`, or `4711` for the whole entry.
-std::string to_string(const change_place& p);
+std::string to_string(const change_position& p);
 
 /// A position with the history that it belongs to.
 struct change_cursor {
-  change_place place;
+  change_position position;
   history_id history; ///< none: the cursor does not name one
 
   bool operator==(const change_cursor&) const = default;
@@ -73,12 +73,12 @@ struct kv_changes {
   /// What to return. Each considers only entries from the server's current position on.
   enum class what : std::uint8_t {
     changes,  ///< the changes; if there are none, a request that may wait does
-    place,    ///< only the server's current position
+    position, ///< only the server's current position
     snapshot, ///< the keys as they are now, at `after` or later
   };
 
   std::vector<std::string> prefixes; ///< never empty; matches keys that begin with any of them
-  change_place after;
+  change_position after;
   what requested = what::changes;
   std::uint8_t kinds = all_kinds; ///< one bit for each requested kind
   history_id history = {};        ///< the history of `after`; none: the client did not name it
@@ -106,7 +106,7 @@ struct kv_history {
 struct change_rows {
   std::vector<kv_change> list;
   std::vector<kv_entry_ptr> rows; ///< for a snapshot
-  change_place reached;           ///< after the last change examined; never before the requested position
+  change_position reached;        ///< after the last change examined; never before the requested position
   log_index floor;                ///< changes of entries up to this one are not retained
   log_index applied;              ///< by the server that responds
   bool gone = false;              ///< the request is below the floor, or of another history

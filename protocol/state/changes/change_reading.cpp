@@ -19,7 +19,7 @@ change_rows standing_at(const tables& t) {
   change_rows found;
   found.floor = t.changes.floor();
   found.applied = t.changes.applied();
-  found.reached = change_place{found.applied};
+  found.reached = change_position{found.applied};
   if (t.history.named && t.history.cluster_id != 0)
     found.history = own_history(t);
   return found;
@@ -72,7 +72,7 @@ query_result with_index(change_rows found) {
 
 query_result changes_answer(const tables& t, const kv_changes& q) {
   auto found = standing_at(t);
-  const auto from = q.requested == kv_changes::what::place ? origin::ours : origin_of(t, q.history, q.after.index);
+  const auto from = q.requested == kv_changes::what::position ? origin::ours : origin_of(t, q.history, q.after.index);
   if (from == origin::foreign)
     return with_index(gone_with_its_history(t));
   if (from == origin::unclear) { // like a server that has not applied the entry
@@ -91,7 +91,7 @@ query_result changes_answer(const tables& t, const kv_changes& q) {
     found.reached = q.after;
   else {
     found.rows = rows_under(t, q.prefixes);
-    found.reached = change_place{MUTANT(snapshot_and_changes_with_a_hole) ? found.applied.next() : found.applied};
+    found.reached = change_position{MUTANT(snapshot_and_changes_with_a_hole) ? found.applied.next() : found.applied};
   }
   return with_index(std::move(found));
 }

@@ -28,7 +28,7 @@ bool lies_under(std::string_view key, const std::vector<std::string>& prefixes) 
 
 } // namespace
 
-std::string to_string(const change_place& p) {
+std::string to_string(const change_position& p) {
   auto text = to_string(p.index);
   if (!p.is_whole())
     (text += '.') += std::to_string(p.effect);
@@ -36,7 +36,7 @@ std::string to_string(const change_place& p) {
 }
 
 std::string to_string(const change_cursor& c) {
-  auto text = to_string(c.place);
+  auto text = to_string(c.position);
   if (!c.history.is_none())
     (text += '@') += to_string(c.history);
   return text;
@@ -55,23 +55,23 @@ std::optional<change_cursor> read_cursor(std::string_view text) {
   const auto index = go_compat::parse_uint(text.substr(0, dot));
   if (!index)
     return std::nullopt;
-  c.place.index = log_index{*index};
+  c.position.index = log_index{*index};
   if (dot != text.npos) {
     const auto effect = go_compat::parse_uint(text.substr(dot + 1));
     if (!effect)
       return std::nullopt;
-    c.place.effect = *effect;
+    c.position.effect = *effect;
   }
   return c;
 }
 
 /// Counts rows before and after for each change, though two changes may share one: an upper bound.
 std::size_t change_window::bytes_of(const slot& s) {
-  return place_bytes + bytes_of_row(s.change.before) + bytes_of_row(s.change.after);
+  return slot_bytes + bytes_of_row(s.change.before) + bytes_of_row(s.change.after);
 }
 
 std::size_t change_window::changes_max_of_entry(std::size_t bytes_max) {
-  return std::min(changes_of_entry_max, bytes_max / (place_bytes + row_bytes));
+  return std::min(changes_of_entry_max, bytes_max / (slot_bytes + row_bytes));
 }
 
 std::uint64_t change_window::hash_of(std::string_view key) {
@@ -204,11 +204,11 @@ std::optional<std::string> change_window::recount() const {
   std::size_t bytes = 0;
   boost::unordered_flat_map<std::uint64_t, std::uint64_t> newest;
   std::uint64_t number = first_;
-  change_place last;
+  change_position last;
   for (const auto& s : held_->slots) {
     if (s.hash != hash_of(s.row().key) || s.bytes != bytes_of(s))
       return "hash or bytes of the change of " + std::string(s.row().key);
-    if (s.index <= floor_ || s.index > applied_ || (number != first_ && s.place() <= last))
+    if (s.index <= floor_ || s.index > applied_ || (number != first_ && s.position() <= last))
       return "the order of the change of " + std::string(s.row().key);
     const auto before = newest.find(s.hash);
     if (before == newest.end() ? s.previous >= first_
@@ -216,7 +216,7 @@ std::optional<std::string> change_window::recount() const {
       return "the change before that of " + std::string(s.row().key);
     newest[s.hash] = number++;
     bytes += s.bytes;
-    last = s.place();
+    last = s.position();
   }
   for (const auto& [hash, at] : newest)
     if (numbered(at).next != 0)
@@ -228,7 +228,7 @@ std::optional<std::string> change_window::recount() const {
   return std::nullopt;
 }
 
-bool change_window::covers(const change_place& p) const {
+bool change_window::covers(const change_position& p) const {
   if (MUTANT(window_floor_one_too_low) && p.index.next() >= floor_)
     return true;
   return p.index > floor_ || (p.index == floor_ && p.is_whole());
@@ -246,20 +246,20 @@ change_rows change_window::read(const kv_changes& q) const {
   if (!covers(q.after)) {
     PROBE("changes: asked for what is below the floor");
     found.gone = true;
-    found.reached = change_place{applied_};
+    found.reached = change_position{applied_};
     return found;
   }
-  auto after = applied_ < q.after.index ? change_place{floor_} : q.after;
-  after.effect = MUTANT(rest_of_entry_lost_at_a_cut) ? change_place::all_effects : after.effect;
-  auto at =
-      std::partition_point(held_->slots.begin(), held_->slots.end(), [&](const slot& s) { return s.place() <= after; });
+  auto after = applied_ < q.after.index ? change_position{floor_} : q.after;
+  after.effect = MUTANT(rest_of_entry_lost_at_a_cut) ? change_position::all_effects : after.effect;
+  auto at = std::partition_point(held_->slots.begin(), held_->slots.end(),
+                                 [&](const slot& s) { return s.position() <= after; });
   std::size_t value_bytes = 0, looked_at = 0;
   for (; at != held_->slots.end(); ++at) {
     if (found.list.size() == changes_max || value_bytes >= value_bytes_max || looked_at == looked_at_max) {
       found.more = true;
       // The whole entry, if the last change examined is its last.
       const auto& last = *std::prev(at);
-      found.reached = at->index != last.index ? change_place{last.index} : last.place();
+      found.reached = at->index != last.index ? change_position{last.index} : last.position();
       return found;
     }
     ++looked_at;
@@ -271,7 +271,7 @@ change_rows change_window::read(const kv_changes& q) const {
     value_bytes += one.row->key.size() + (one.kind == change_kind::set ? one.row->value->size() : 0);
     found.list.push_back(std::move(one));
   }
-  found.reached = std::max(found.reached, change_place{applied_});
+  found.reached = std::max(found.reached, change_position{applied_});
   return found;
 }
 
@@ -287,7 +287,7 @@ change_rows change_window::history(const std::string& key) const {
   change_rows found;
   found.floor = floor_;
   found.applied = applied_;
-  found.reached = change_place{applied_};
+  found.reached = change_position{applied_};
   for_each_of(key, [&](const slot& s) {
     if (found.list.size() == history_max) {
       found.more = true;

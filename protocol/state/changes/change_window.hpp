@@ -54,7 +54,7 @@ public:
   bool has_let_go() const { return !let_go_.empty(); }
 
   /// Whether everything that happened after that position is retained.
-  bool covers(const change_place& p) const;
+  bool covers(const change_position& p) const;
   /// Changes only: the rows of a snapshot are in the tables.
   change_rows read(const kv_changes& q) const;
   change_rows history(const std::string& key) const;
@@ -74,10 +74,10 @@ private:
     std::uint64_t bytes; ///< that it counts for
 
     kv_entry row() const { return change.after ? *change.after : *change.before; }
-    change_place place() const { return {index, effect}; }
+    change_position position() const { return {index, effect}; }
   };
 
-  static constexpr std::size_t place_bytes = sizeof(slot) + 32; ///< and of the table by keys
+  static constexpr std::size_t slot_bytes = sizeof(slot) + 32; ///< and of the table by keys
   static std::size_t bytes_of(const slot& s);
   static std::uint64_t hash_of(std::string_view key);
   static kv_change shown(const slot& s);

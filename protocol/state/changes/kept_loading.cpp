@@ -15,7 +15,7 @@ namespace belay::state {
 namespace {
 
 failure unfit(const kept_change& c, const char* what) {
-  return failure{"change " + to_string(change_place{c.index, c.effect}) + ' ' + what};
+  return failure{"change " + to_string(change_position{c.index, c.effect}) + ' ' + what};
 }
 
 } // namespace

@@ -127,7 +127,7 @@ refused excluded_by_own(const tables& t, const resource_name& of, const std::str
 /// Whether the claim would be granted at once.
 bool fits_at_once(const tables& t, const claim_record& c, const wanted_shape& shape) {
   const auto* line = t.claims.claims.line(c.of);
-  if (line != nullptr && !line->queue.empty() && line->queue.begin()->first < place_of(c))
+  if (line != nullptr && !line->queue.empty() && line->queue.begin()->first < position_of(c))
     return false;
   auto taken = line != nullptr ? line->held : occupancy{};
   taken.add(t.claims.ghosts.of(c.of));

@@ -27,7 +27,7 @@ struct claim_answer {
   std::string id, session;
   claim_state state = claim_state::waiting;
   std::uint64_t fence = 0;        ///< held
-  std::uint64_t place = 0;        ///< waiting: position; 1 is the head of the queue
+  std::uint64_t position = 0;     ///< waiting: position; 1 is the head of the queue
   std::vector<claim_ahead> ahead; ///< waiting: the holders, then the queue in order; at most ahead_max
   log_index index;                ///< index of the grant, or of the newest change of the wait
   bool search_cut = false;        ///< the deadlock search stopped at graph_nodes_max (rule 32): for a metric
@@ -41,7 +41,7 @@ inline constexpr auto fields_of<claim_answer> = std::tuple{
     field<&claim_answer::session, "Session">{},
     field<&claim_answer::state, "State">{},
     field<&claim_answer::fence, "Fence">{},
-    field<&claim_answer::place, "Place">{},
+    field<&claim_answer::position, "Place">{},
     field<&claim_answer::ahead, "Ahead">{},
     field<&claim_answer::index, "Index">{},
     field<&claim_answer::search_cut>{},

@@ -108,7 +108,7 @@ bool end_fits(const applying& a, const resource_name& of, std::string_view id, b
 void end_too_large(applying& a, const resource_name& of, std::uint64_t limit) {
   std::vector<claim_ptr> too_large;
   if (const auto* line = a.t.claims.claims.line(of))
-    for (const auto& [place, waiter] : line->queue)
+    for (const auto& [position, waiter] : line->queue)
       if (waiter->permits > limit && !MUTANT(shrunk_limit_keeps_waiters))
         too_large.push_back(waiter);
   for (const auto& waiter : too_large)

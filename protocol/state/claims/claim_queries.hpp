@@ -41,9 +41,9 @@ struct session_ended {
 };
 
 struct claim_row {
-  claim_ptr claim;         ///< show its value only if it holds (rule 9)
-  std::string node;        ///< node of its session
-  std::uint64_t place = 0; ///< for waiters: position; 1 is the head of the queue
+  claim_ptr claim;            ///< show its value only if it holds (rule 9)
+  std::string node;           ///< node of its session
+  std::uint64_t position = 0; ///< for waiters: position; 1 is the head of the queue
 };
 struct claim_view {
   bool known = false; ///< the resource exists; else the rest is empty, except a key's delays
@@ -63,7 +63,7 @@ struct claim_standing {
   claim_end_ptr ended;              ///< it has ended, and is remembered; null without `live`: it is unknown
 };
 struct claim_rows {
-  std::vector<claim_row> list; ///< `place` is not set
+  std::vector<claim_row> list; ///< `position` is not set
   std::string next;            ///< claims_list::after of the next page; empty: this is the last one
   cluster_time now;
 };

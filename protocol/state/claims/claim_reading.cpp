@@ -67,7 +67,7 @@ claim_answer standing_of(const tables& t, const claim_record& c) {
   if (c.state == claim_state::held)
     return a;
   const auto* line = t.claims.claims.line(c.of);
-  a.place = line->place(c);
+  a.position = line->position(c);
   if (const auto entry = c.of.space == claim_space::keys ? t.kv.find(c.of.name) : nullptr;
       entry && !entry->session.empty())
     a.ahead.push_back({std::string(entry->session), std::string(entry->session), claim_state::held});

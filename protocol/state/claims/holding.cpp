@@ -46,7 +46,7 @@ claim_ptr receiver(const applying& a, const resource_name& of, const std::string
     return nullptr;
   }
   if (const auto* line = a.t.claims.claims.line(of))
-    for (const auto& [place, waiter] : line->queue)
+    for (const auto& [position, waiter] : line->queue)
       if (!is_past_deadline(*waiter, a.now) && !is_disallowed(a, *waiter))
         return waiter;
   why = refuse_claim(claim_error::no_waiter, "nobody waits");

@@ -133,7 +133,7 @@ void end_disallowed(applying& a) {
   std::size_t looked_at = 0;
   a.t.claims.claims.for_each_line_while([&](const claim_line& line) {
     ++looked_at;
-    for (const auto& [place, waiter] : line.queue) {
+    for (const auto& [position, waiter] : line.queue) {
       if (++looked_at > disallowed_looked_at_max)
         break;
       if (is_disallowed(a, *waiter))

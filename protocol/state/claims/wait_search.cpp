@@ -49,8 +49,8 @@ public:
         return false;
       if (claim->state == claim_state::waiting) {
         own_waits_.push_back(claim);
-        auto& first = stands_at_.try_emplace(claim->of, place_of(*claim)).first->second;
-        first = std::min(first, place_of(*claim));
+        auto& first = stands_at_.try_emplace(claim->of, position_of(*claim)).first->second;
+        first = std::min(first, position_of(*claim));
       }
       return true;
     });
@@ -92,7 +92,7 @@ private:
   void expand(const node& at, const claim_record& waiter) {
     const bool refuses = at.refuses || waiter.refuse_deadlock;
     step_to_holders(at, waiter, refuses);
-    const auto own = place_of(waiter);
+    const auto own = position_of(waiter);
     if (const auto start = stands_at_.find(waiter.of); start != stands_at_.end() && start->second < own)
       step(at, waiter, std::string(wanted_.session), false, refuses);
     // What is ahead of a waiter examined earlier was found then, and is skipped.
@@ -175,12 +175,12 @@ private:
   const cycle_search& wanted_;
   std::map<node, arrival> visited_; ///< its nodes do not move
   std::deque<const node*> queue_;
-  std::map<std::pair<resource_name, bool>, std::optional<queue_place>> seen_up_to_;
+  std::map<std::pair<resource_name, bool>, std::optional<queue_position>> seen_up_to_;
   std::map<std::tuple<resource_name, bool, claim_mode>, std::string>
       holders_found_;                ///< all except this session; empty: all
   std::vector<claim_ptr> own_waits_; ///< waits of the session that the search began with
   std::size_t examined_ = 0;
-  std::map<resource_name, queue_place>
+  std::map<resource_name, queue_position>
       stands_at_; ///< position of the first claim of the session that the search began with, in each queue
   wait_cycle found_;
 };

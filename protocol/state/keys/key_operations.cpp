@@ -19,9 +19,9 @@ void key_was_changed(applying& a, const std::string& key, bool notifies_client =
 
 /// docs/contract/02, section 2: an entry with the same value, flags, lock
 /// index and holder as the stored one is not written (docs/internals/pitfalls.md C7).
-kv_entry_ptr store(applying& a, const kv_table::place& place, const kv_op& op, std::uint64_t lock_index,
+kv_entry_ptr store(applying& a, const kv_table::location& location, const kv_op& op, std::uint64_t lock_index,
                    std::string_view session, std::uint64_t fence) {
-  const auto old = kv_table::entry(place);
+  const auto old = kv_table::entry(location);
   const payload& value = op.value ? op.value : empty_payload();
   if (old && old->flags == op.flags && old->lock_index == lock_index && old->session == session &&
       old->fence == fence && *old->value == *value)
@@ -34,16 +34,16 @@ kv_entry_ptr store(applying& a, const kv_table::place& place, const kv_op& op, s
                                       .create_index = old ? old->create_index : a.index,
                                       .modify_index = a.index,
                                       .fence = fence};
-  a.t.kv.put(place, entry);
+  a.t.kv.put(location, entry);
   key_was_changed(a, op.key);
   return entry;
 }
 
 /// docs/contract/03, section 5.4: put and cas keep holder and fencing token, reset the lock index.
-kv_entry_ptr overwrite(applying& a, const kv_table::place& place, const kv_op& op) {
-  const auto old = kv_table::entry(place);
+kv_entry_ptr overwrite(applying& a, const kv_table::location& location, const kv_op& op) {
+  const auto old = kv_table::entry(location);
   const bool keeps = old && !MUTANT(put_takes_the_lock_away);
-  return store(a, place, op, 0, keeps ? old->session : std::string_view(), keeps ? old->fence : 0);
+  return store(a, location, op, 0, keeps ? old->session : std::string_view(), keeps ? old->fence : 0);
 }
 
 key_result set(applying& a, const kv_op& op) {
@@ -51,20 +51,20 @@ key_result set(applying& a, const kv_op& op) {
 }
 
 key_result set_if_unchanged(applying& a, const kv_op& op) {
-  const auto place = a.t.kv.locate(op.key);
-  const auto old = kv_table::entry(place);
+  const auto location = a.t.kv.locate(op.key);
+  const auto old = kv_table::entry(location);
   if (op.index != (old ? old->modify_index : log_index{}) && !MUTANT(cas_ignores_index)) {
     PROBE("kv: check-and-set refused");
     return {key_outcome::refused};
   }
-  return {key_outcome::done, overwrite(a, place, op)};
+  return {key_outcome::done, overwrite(a, location, op)};
 }
 
 /// docs/reference/http-extensions.md: a missing key counts as zero. Rejected
 /// when a put is, and keeps what a put keeps, and also the flags.
 key_result add(applying& a, const kv_op& op) {
-  const auto place = a.t.kv.locate(op.key);
-  const auto old = kv_table::entry(place);
+  const auto location = a.t.kv.locate(op.key);
+  const auto old = kv_table::entry(location);
   const auto before = old ? go_compat::parse_int(*old->value) : 0;
   if (!before)
     return {.outcome = key_outcome::refused, .why = refused_for::value};
@@ -77,7 +77,7 @@ key_result add(applying& a, const kv_op& op) {
   auto put = op;
   put.value = make_payload(std::to_string(sum));
   put.flags = old && !MUTANT(counter_loses_flags) ? old->flags : 0;
-  return {.outcome = key_outcome::done, .entry = overwrite(a, place, put), .sum = sum};
+  return {.outcome = key_outcome::done, .entry = overwrite(a, location, put), .sum = sum};
 }
 
 /// docs/contract/04, section 3.1, in its order.
@@ -89,38 +89,38 @@ key_result acquire(applying& a, const kv_op& op) {
   const auto session = a.t.sessions.find(op.session);
   if (!session)
     return {key_outcome::failed, nullptr, "invalid session \"" + op.session + "\""};
-  const auto place = a.t.kv.locate(op.key);
-  const auto old = kv_table::entry(place);
+  const auto location = a.t.kv.locate(op.key);
+  const auto old = kv_table::entry(location);
   if (old && !old->session.empty()) {
     if (old->session != session->id && !MUTANT(lock_granted_twice)) {
       PROBE("kv: lock is held");
       return {key_outcome::refused, nullptr, {}, std::string(old->session)};
     }
     // Not a new grant: the holder must stay valid wherever its fencing token is checked.
-    return {key_outcome::done, store(a, place, op, old->lock_index, session->id, old->fence)};
+    return {key_outcome::done, store(a, location, op, old->lock_index, session->id, old->fence)};
   }
   if (a.lock_is_awaited(op.key) && !MUTANT(plain_acquire_overtakes_queue)) {
     PROBE("kv: others wait for the lock");
     return {.outcome = key_outcome::refused, .queued = true};
   }
   const auto fence = MUTANT(fence_is_lock_index) ? (old ? old->lock_index : 0) + 1 : a.new_fence();
-  return {key_outcome::done, store(a, place, op, (old ? old->lock_index : 0) + 1, session->id, fence)};
+  return {key_outcome::done, store(a, location, op, (old ? old->lock_index : 0) + 1, session->id, fence)};
 }
 
 /// docs/contract/04, section 3.2: the id is only compared.
 key_result release(applying& a, const kv_op& op) {
   if (op.session.empty())
     return {key_outcome::failed, nullptr, "missing session"};
-  const auto place = a.t.kv.locate(op.key);
-  const auto old = kv_table::entry(place);
+  const auto location = a.t.kv.locate(op.key);
+  const auto old = kv_table::entry(location);
   if (!old || old->session.empty() || (old->session != folded(op.session) && !MUTANT(released_by_anybody)))
     return {key_outcome::refused, nullptr, {}, std::string(old ? old->session : std::string_view())};
   a.look_at_lock(op.key);
-  return {key_outcome::done, store(a, place, op, old->lock_index, {}, 0)};
+  return {key_outcome::done, store(a, location, op, old->lock_index, {}, 0)};
 }
 
-void remove(applying& a, const kv_table::place& place, const std::string& key) {
-  a.t.kv.erase(place);
+void remove(applying& a, const kv_table::location& location, const std::string& key) {
+  a.t.kv.erase(location);
   a.t.graves.bury_key(key, a.index);
   a.t.indexes.set(index_kind::tombstones, a.index);
   key_was_changed(a, key, !MUTANT(delete_wakes_nobody));
@@ -161,13 +161,13 @@ key_result write_key(applying& a, const kv_op& op) {
     return release(a, op);
   case kv_verb::remove:
   case kv_verb::remove_cas: {
-    const auto place = a.t.kv.locate(op.key);
-    const auto old = kv_table::entry(place);
+    const auto location = a.t.kv.locate(op.key);
+    const auto old = kv_table::entry(location);
     if (!old)
       return {}; // also with an index that cannot match (docs/internals/pitfalls.md C8)
     if (op.verb == kv_verb::remove_cas && old->modify_index != op.index)
       return {key_outcome::refused};
-    remove(a, place, op.key);
+    remove(a, location, op.key);
     return {};
   }
   case kv_verb::remove_tree:
@@ -186,15 +186,15 @@ bool lock_is_free(const applying& a, const std::string& key) {
 }
 
 std::uint64_t grant_lock(applying& a, const claim_record& waiter) {
-  const auto place = a.t.kv.locate(waiter.of.name);
-  const auto old = kv_table::entry(place);
+  const auto location = a.t.kv.locate(waiter.of.name);
+  const auto old = kv_table::entry(location);
   PRECONDITION(!old || old->session.empty());
   kv_op op;
   op.verb = kv_verb::lock;
   op.key = waiter.of.name;
   op.value = waiter.value;
   op.flags = waiter.flags;
-  return store(a, place, op, (old ? old->lock_index : 0) + 1, waiter.session, a.new_fence())->fence;
+  return store(a, location, op, (old ? old->lock_index : 0) + 1, waiter.session, a.new_fence())->fence;
 }
 
 std::optional<std::string> session_id_error(std::string_view id) {
@@ -215,17 +215,17 @@ std::optional<cluster_time> delay_end(const session_record& holder, cluster_time
 }
 
 void orphan_key(applying& a, const std::string& key, const session_record& holder) {
-  const auto place = a.t.kv.locate(key);
-  const auto old = kv_table::entry(place);
+  const auto location = a.t.kv.locate(key);
+  const auto old = kv_table::entry(location);
   INVARIANT(old && old->session == holder.id);
   if (holder.behavior == session_behavior::remove && !MUTANT(delete_behavior_releases))
-    remove(a, place, key);
+    remove(a, location, key);
   else {
     auto entry = *old;
     entry.session = {};
     entry.fence = 0;
     entry.modify_index = a.index;
-    a.t.kv.put(place, entry);
+    a.t.kv.put(location, entry);
     key_was_changed(a, key, !MUTANT(release_wakes_nobody));
   }
   a.look_at_lock(key);

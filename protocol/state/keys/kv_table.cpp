@@ -26,7 +26,7 @@ void kv_table::track(const kv_entry_ptr& before, const kv_entry_ptr& after) {
     held_[std::string(new_holder)].emplace(after->key);
 }
 
-void kv_table::put(place p, kv_entry_ptr entry) {
+void kv_table::put(location p, kv_entry_ptr entry) {
   auto old = kv_table::entry(p);
   if (!old && !removed_.empty() && !MUTANT(returning_key_torn_down_later))
     tear_down_key(entry.key());
@@ -43,7 +43,7 @@ void kv_table::put(kv_entry_ptr entry) {
   put(p, std::move(entry));
 }
 
-void kv_table::erase(place p) {
+void kv_table::erase(location p) {
   const auto old = entry(p);
   track(old, nullptr);
   log_.key_changed(old, nullptr);

@@ -26,16 +26,16 @@ class kv_table {
 public:
   explicit kv_table(undo_log& log) : log_(log), rows_(log, table::kv) {}
 
-  using place = undo_logged_map<kv_entry_ptr>::place;
+  using location = undo_logged_map<kv_entry_ptr>::location;
 
   /// One search, to read and then write a key.
-  place locate(std::string_view key) { return rows_.locate(key); }
+  location locate(std::string_view key) { return rows_.locate(key); }
   /// @returns null if the position is empty.
-  static kv_entry_ptr entry(const place& p) { return p.row() ? *p.row() : nullptr; }
-  void put(place p, kv_entry_ptr entry);
+  static kv_entry_ptr entry(const location& p) { return p.row() ? *p.row() : nullptr; }
+  void put(location p, kv_entry_ptr entry);
   void put(kv_entry_ptr entry);
   /// @pre the position is not empty
-  void erase(place p);
+  void erase(location p);
   void erase(std::string_view key);
   /// @returns the number of removed keys.
   std::size_t erase_under(std::string_view prefix);

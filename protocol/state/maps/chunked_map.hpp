@@ -95,12 +95,12 @@ public:
       if (at == chunks_.end())
         return;
       const auto found = find_in(**at, key);
-      if (!found.equal || found.place >= rows_of(*at))
+      if (!found.equal || found.index >= rows_of(*at))
         return;
       auto& c = tree::owned(*at);
-      f(c.slots[found.place]);
+      f(c.slots[found.index]);
       --size_;
-      cut(c, found.place, found.place + 1);
+      cut(c, found.index, found.index + 1);
       recount(c);
       if ((*at)->slots.size() == (&*at == &chunks_.back() ? dropped_ : 0)) {
         if (&*at == &chunks_.back())
@@ -126,7 +126,7 @@ public:
   };
 
   /// Position of a key, or where to insert it. Valid until the next change of the map.
-  struct place {
+  struct location {
     chunk_position at;
     std::size_t position = 0;
     bool found = false;
@@ -162,15 +162,15 @@ public:
     chunk_position end_;
   };
 
-  place locate(std::string_view key) {
+  location locate(std::string_view key) {
     const auto at = chunks_.holding(key);
     const auto found = find_in(at.chunk(), key);
-    return {at, found.place, found.equal};
+    return {at, found.index, found.equal};
   }
-  const Value& value(const place& p) const { return p.at.chunk().slots[p.position].value; }
+  const Value& value(const location& p) const { return p.at.chunk().slots[p.position].value; }
 
   /// Inserts or replaces. @pre `key` is `v`'s own key, if it has one
-  void put(const place& p, std::string_view key, Value v) {
+  void put(const location& p, std::string_view key, Value v) {
     chunk& c = p.at.own();
     const auto index = v.index();
     if (p.found) {
@@ -214,7 +214,7 @@ public:
   }
 
   /// @pre p.found
-  void erase(const place& p) {
+  void erase(const location& p) {
     const auto index = value(p).index();
     chunk& c = p.at.own();
     cut(c, p.position, p.position + 1);
@@ -277,7 +277,7 @@ public:
   const Value* find(std::string_view key) const {
     const auto at = chunks_.holding(key);
     const auto found = find_in(at.chunk(), key);
-    return found.equal ? &at.chunk().slots[found.place].value : nullptr;
+    return found.equal ? &at.chunk().slots[found.index].value : nullptr;
   }
 
   /// A snapshot of the rows under a prefix. Costs time and memory in proportion to the chunks;
@@ -285,23 +285,23 @@ public:
   class view {
   public:
     /// Position of the reader.
-    struct place {
+    struct location {
       std::size_t chunk = 0, slot = 0;
     };
-    bool at_end(const place& p) const {
+    bool at_end(const location& p) const {
       return p.chunk == chunks_.size() || !starts_with(chunks_[p.chunk]->slots[p.slot].key(), prefix_);
     }
     /// @pre not at_end()
-    const slot& at(const place& p) const { return chunks_[p.chunk]->slots[p.slot]; }
-    place next(place p) const {
+    const slot& at(const location& p) const { return chunks_[p.chunk]->slots[p.slot]; }
+    location next(location p) const {
       if (++p.slot == chunks_[p.chunk]->slots.size())
         p = {p.chunk + 1, 0};
       return p;
     }
-    place begin() const { return lower_bound(prefix_); }
-    place end() const { return {chunks_.size(), 0}; }
+    location begin() const { return lower_bound(prefix_); }
+    location end() const { return {chunks_.size(), 0}; }
     /// The first row whose key is not less.
-    place lower_bound(std::string_view key) const {
+    location lower_bound(std::string_view key) const {
       const auto at = std::partition_point(chunks_.begin(), chunks_.end(),
                                            [&](const auto& c) { return c->slots.back().key() < key; });
       const auto c = static_cast<std::size_t>(at - chunks_.begin());
@@ -395,10 +395,10 @@ public:
         among[i] = in[i]->heads.search_for(keys[i]);
       search_together(std::span(among).first(count));
       for (std::size_t i = 0; i < count; ++i)
-        fetch_memory(in[i]->slots.data() + among[i].place(), sizeof(slot));
+        fetch_memory(in[i]->slots.data() + among[i].index(), sizeof(slot));
       for (std::size_t i = 0; i < count; ++i)
-        if (const auto place = among[i].place(); place < in[i]->slots.size())
-          fetch_row(in[i]->slots[place].value);
+        if (const auto index = among[i].index(); index < in[i]->slots.size())
+          fetch_row(in[i]->slots[index].value);
       keys = keys.subspan(count);
     }
   }
@@ -428,7 +428,7 @@ private:
     return [&c](std::size_t i) -> decltype(auto) { return c.slots[i].key(); };
   }
   static auto find_in(const chunk& c, std::string_view key) { return c.heads.find(key, keys_of(c)); }
-  static std::size_t position_in(const chunk& c, std::string_view key) { return find_in(c, key).place; }
+  static std::size_t position_in(const chunk& c, std::string_view key) { return find_in(c, key).index; }
 
   static slot slot_of(std::string_view key, Value v) {
     if constexpr (tells_its_key<Value>)
@@ -486,7 +486,7 @@ private:
 
   /// Inserts into a full chunk by moving its last rows to the next, if that has space. Otherwise a
   /// late row, of nearly ascending keys, would split a chunk for good. @returns false: no effect
-  bool pass_on(const place& p, std::string_view key, Value& v) {
+  bool pass_on(const location& p, std::string_view key, Value& v) {
     const auto next = p.at.next();
     if (next == chunks_.end())
       return false;
@@ -509,7 +509,7 @@ private:
     return true;
   }
 
-  void split(const place& p, std::string_view key, Value v) {
+  void split(const location& p, std::string_view key, Value v) {
     chunk& full = p.at.own();
     const auto rows = full.slots.size();
     // With (nearly) ascending keys, leave the lower chunk almost full instead of half empty.

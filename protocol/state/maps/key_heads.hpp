@@ -38,10 +38,10 @@ public:
       left_ -= half;
       return true;
     }
-    /// Prefetches what the next step, or place(), reads.
+    /// Prefetches what the next step, or index(), reads.
     void fetch() const { fetch_memory(begin_ + first_ + left_ / 2 - (left_ > 1 ? 1 : 0)); }
     /// @pre !step()
-    std::size_t place() const { return first_ + (left_ == 1 && begin_[first_] < head_ ? 1 : 0); }
+    std::size_t index() const { return first_ + (left_ == 1 && begin_[first_] < head_ ? 1 : 0); }
 
   private:
     const std::uint64_t* begin_ = nullptr;
@@ -56,7 +56,7 @@ public:
     fetch_memory(&shared_, sizeof(std::string));
     fetch_memory(reinterpret_cast<const char*>(&heads_ + 1) - 1); // the size of a static_vector is there
   }
-  /// Prefetches for find(): place() is the first key not less than `key`, unless numbers are equal.
+  /// Prefetches for find(): index() is the first key not less than `key`, unless numbers are equal.
   search search_for(std::string_view key) const { return {*this, number_of(key)}; }
   /// Likewise, for the first key that is greater.
   search search_behind(std::string_view key) const {
@@ -65,7 +65,7 @@ public:
   }
 
   struct found {
-    std::size_t place; ///< first key not less than the given one; count(): there is none
+    std::size_t index; ///< first key not less than the given one; count(): there is none
     bool equal;        ///< whether it equals the given one
   };
   template <class KeyAt>
@@ -76,7 +76,7 @@ public:
     search s(*this, head);
     while (s.step())
       ;
-    auto first = s.place();
+    auto first = s.index();
     for (auto last = end_of_equal(first, head); first < last;) {
       const auto middle = first + (last - first) / 2;
       const auto order = key_at(middle).compare(key);

@@ -94,9 +94,9 @@ public:
       among[i] = in[i]->heads.search_behind(keys[i]);
     search_together(std::span(among).first(keys.size()));
     for (std::size_t i = 0; i < keys.size(); ++i)
-      fetch_memory(&in[i]->chunks[among[i].place()]);
+      fetch_memory(&in[i]->chunks[among[i].index()]);
     for (std::size_t i = 0; i < keys.size(); ++i)
-      chunks[i] = in[i]->chunks[among[i].place()].get();
+      chunks[i] = in[i]->chunks[among[i].index()].get();
   }
 
   /// Inserts after p. @pre the separator is between p's and the next
@@ -184,7 +184,7 @@ private:
   /// Number of separators at or before a key.
   template <class Found>
   static std::size_t behind(const Found& f) {
-    return f.place + (f.equal ? 1 : 0);
+    return f.index + (f.equal ? 1 : 0);
   }
 
   static auto separators_after_first(const node& n) {

@@ -63,7 +63,7 @@ private:
 class near_to {
 public:
   near_to(const tables& t, const query& q)
-      : known_(q.near.empty() ? nullptr : t.places), distances_(known_.get(), q.near) {}
+      : known_(q.near.empty() ? nullptr : t.node_coordinates), distances_(known_.get(), q.near) {}
 
   bool sorts() const { return distances_.known(); }
   nanoseconds distance(const std::string& node) const { return distances_.to(node).value_or(nanoseconds::max()); }
@@ -111,7 +111,7 @@ public:
 
 private:
   rows_of<Row> rows_;
-  typename rows_of<Row>::place at_;
+  typename rows_of<Row>::location at_;
   std::function<bool(const Row&)> wanted_; ///< empty: all
   std::size_t cost_;
   Found found_;
@@ -141,7 +141,7 @@ public:
 
 private:
   rows_of<Row> rows_;
-  typename rows_of<Row>::place at_;
+  typename rows_of<Row>::location at_;
   std::size_t cost_;
   std::function<void(const Row&, sorted_rows<Key, Shown>&)> add_;
   sorted_rows<Key, Shown> sorted_;
@@ -186,7 +186,7 @@ private:
   }
 
   rows_of<service_ptr> rows_;
-  rows_of<service_ptr>::place at_;
+  rows_of<service_ptr>::location at_;
   string_map node_meta_;
   std::optional<nodes_then> nodes_; ///< only if their metadata select services
   authorizer_ptr may_;
@@ -216,7 +216,7 @@ public:
 
 private:
   /// A name cut at a separator is listed if any key under it is visible.
-  rows_of<kv_entry_ptr>::place add_name() {
+  rows_of<kv_entry_ptr>::location add_name() {
     const auto key = rows_.at(at_).key();
     if (!visible(may_, key))
       return rows_.next(at_);
@@ -229,7 +229,7 @@ private:
   }
 
   rows_of<kv_entry_ptr> rows_;
-  rows_of<kv_entry_ptr>::place at_;
+  rows_of<kv_entry_ptr>::location at_;
   kv_keys q_;
   authorizer_ptr may_;
   key_names names_;
@@ -367,7 +367,7 @@ private:
   rows_of<service_ptr> services_;
   std::optional<std::vector<std::string>> keys_; ///< row keys of the instances; nullopt: too many to copy
   std::vector<std::string>::const_iterator next_key_;
-  rows_of<service_ptr>::place at_;
+  rows_of<service_ptr>::location at_;
   nodes_then nodes_;
   near_to near_;
 
@@ -375,7 +375,7 @@ private:
   std::string prefix_; ///< prefix of the keys of its rows; empty: none yet
   node_ptr node_;
   std::optional<rows_of<check_ptr>> checks_;
-  rows_of<check_ptr>::place check_;
+  rows_of<check_ptr>::location check_;
   std::shared_ptr<instance_checks::list> of_node_;           ///< null: all are read
   std::shared_ptr<const instance_checks::list> node_checks_; ///< the same, complete
   std::map<std::string, instance_checks::list> of_instances_;
@@ -453,7 +453,7 @@ private:
   authorizer_ptr may_;
   std::vector<char> spaces_; ///< the next one is the last
   std::string prefix_;
-  rows_of<claim_ptr>::place at_;
+  rows_of<claim_ptr>::location at_;
   bool entered_ = false, done_ = false;
   claim_rows page_;
   query_result result_;

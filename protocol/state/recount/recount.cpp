@@ -109,7 +109,7 @@ counted_of<claims_table> counted(const claims_table& t) {
       line.held.shared += c->mode == claim_mode::exclusive ? 0 : 1;
       return;
     }
-    line.queue.emplace(place_of(*c), c);
+    line.queue.emplace(position_of(*c), c);
     waiters += 1;
     queued_bytes += queued_bytes_of(*c);
     if (!c->deadline.is_zero())

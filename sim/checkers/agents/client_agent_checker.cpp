@@ -38,7 +38,7 @@ bool says_critical(const state::catalog_register& r, const raft::member& agent) 
 } // namespace
 
 client_agent_checker::client_agent_checker(const cluster& nodes, const simulated_network& net)
-    : nodes_(nodes), net_(net), agents_(nodes.places() - nodes.size()) {}
+    : nodes_(nodes), net_(net), agents_(nodes.node_count() - nodes.size()) {}
 
 // ---- the true state
 
@@ -161,7 +161,7 @@ broken client_agent_checker::look_at_configurations() const {
   for (std::size_t i = 0; i < nodes_.size(); ++i)
     if (const auto* core = nodes_.core(i))
       for (const auto& m : core->config().members)
-        for (std::size_t a = nodes_.size(); a < nodes_.places(); ++a)
+        for (std::size_t a = nodes_.size(); a < nodes_.node_count(); ++a)
           if (m.id == nodes_.id_of(a) || m.name == nodes_.member(a).name || m.uuid == nodes_.member(a).uuid)
             return "client agent " + m.name + " is a member of the configuration of node " + std::to_string(i);
   return std::nullopt;

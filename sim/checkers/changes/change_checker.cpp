@@ -99,7 +99,7 @@ broken change_checker::take_change(std::string_view position, const std::string&
   const auto effect = dot == std::string::npos ? std::nullopt : number_of(position.substr(dot + 1));
   if (!index || !effect || log_index{*index} != now.index)
     return "change of " + key + " with index " + to_string(now.index) + " has the id " + id;
-  const place to{*index, *effect};
+  const stream_position to{*index, *effect};
   if (to <= at_)
     return "change " + id + " came when " + std::to_string(at_.index) + '.' + std::to_string(at_.effect) +
            " had been sent";
@@ -122,7 +122,7 @@ broken change_checker::take_progress(std::string_view position, log_index index)
     return "progress up to " + to_string(index) + " has the id " + id;
   if (in_snapshot_ && index != snapshot_)
     return "a snapshot as of " + to_string(snapshot_) + " ends with progress up to " + to_string(index);
-  const place to{index.value, UINT64_MAX};
+  const stream_position to{index.value, UINT64_MAX};
   if (!in_snapshot_ && to < at_)
     return "progress went back from " + std::to_string(at_.index) + " to " + id;
   in_snapshot_ = false;

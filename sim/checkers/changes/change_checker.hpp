@@ -40,9 +40,9 @@ public:
   }
 
 private:
-  struct place {
+  struct stream_position {
     std::uint64_t index = 0, effect = 0;
-    auto operator<=>(const place&) const = default;
+    auto operator<=>(const stream_position&) const = default;
   };
   struct row {
     std::string value, session;
@@ -61,7 +61,7 @@ private:
   std::string prefix_;
   name_check named_;
   std::string last_id_;
-  place at_;
+  stream_position at_;
   log_index snapshot_; ///< in progress
   bool in_snapshot_ = false;
   bool has_state_ = false;

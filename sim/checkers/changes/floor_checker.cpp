@@ -50,17 +50,17 @@ broken floor_checker::look(std::size_t node) {
          to_string(index) + ", which was written when it was " + to_string(lowest);
 }
 
-broken floor_checker::reset(std::size_t node, std::string_view place) const {
+broken floor_checker::reset(std::size_t node, std::string_view position) const {
   const auto* machine = nodes_.machine(node);
   std::uint64_t index = 0;
-  const auto [end, error] = std::from_chars(place.data(), place.data() + place.size(), index);
+  const auto [end, error] = std::from_chars(position.data(), position.data() + position.size(), index);
   if (machine == nullptr || error != std::errc() || index == 0)
     return std::nullopt;
-  const bool whole = end == place.data() + place.size();
+  const bool whole = end == position.data() + position.size();
   const auto floor = machine->changes_counted().floor.value;
   if (whole ? index < floor : index <= floor)
     return std::nullopt;
-  return "the stream had everything up to " + std::string(place) +
+  return "the stream had everything up to " + std::string(position) +
          " and starts over, although the oldest retained index is " + std::to_string(floor);
 }
 

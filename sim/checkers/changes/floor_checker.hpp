@@ -28,10 +28,10 @@ public:
   void wrote(std::size_t node);
   /// Call it before its state machine or checkpointer handles a message. Checks once per life.
   broken look(std::size_t node);
-  /// A client at that node, which had everything up to `place` (`INDEX` or `INDEX.N`), has to start
-  /// afresh. The floor must be above it. (A restore raises the floor, so a cursor from before a
-  /// restore is below it, too.)
-  broken reset(std::size_t node, std::string_view place) const;
+  /// A client at that node, which had everything up to `position` (`INDEX` or `INDEX.N`), has to
+  /// start afresh. The floor must be above it. (A restore raises the floor, so a cursor from before
+  /// a restore is below it, too.)
+  broken reset(std::size_t node, std::string_view position) const;
 
 private:
   struct of_checkpoint {

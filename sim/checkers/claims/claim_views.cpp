@@ -20,7 +20,8 @@ bool is_queue(const state::claim_view& received, const modelled_resource* right)
   const auto line = right == nullptr ? std::vector<const modelled_claim*>() : right->queue();
   return received.queue_length == line.size() && received.queue.size() == line.size() &&
          std::equal(received.queue.begin(), received.queue.end(), line.begin(), [&](const auto& row, const auto* c) {
-           return is_row(*row.claim, *c) && row.place == static_cast<std::uint64_t>(&row - received.queue.data()) + 1;
+           return is_row(*row.claim, *c) &&
+                  row.position == static_cast<std::uint64_t>(&row - received.queue.data()) + 1;
          });
 }
 

@@ -80,7 +80,7 @@ state::claim_answer claims_state::standing(const state::resource_name& of, const
   for (const auto* h : r.holders())
     a.ahead.push_back({h->id, h->session, state::claim_state::held});
   for (const auto* w : r.queue()) {
-    ++a.place;
+    ++a.position;
     if (w == &c)
       break;
     a.ahead.push_back({w->id, w->session, state::claim_state::waiting});
@@ -91,9 +91,9 @@ state::claim_answer claims_state::standing(const state::resource_name& of, const
 }
 
 bool circle_search::closes() const {
-  using place = std::pair<std::string, bool>; // and whether a claim on the path said `refuse`
-  std::set<place> seen;
-  std::vector<place> left{{session, !refusers_only || starts_refusing}};
+  using position = std::pair<std::string, bool>; // and whether a claim on the path said `refuse`
+  std::set<position> seen;
+  std::vector<position> left{{session, !refusers_only || starts_refusing}};
   while (!left.empty()) {
     const auto at = left.back();
     left.pop_back();

@@ -74,7 +74,7 @@ std::unique_ptr<tables> tables_of_the_matrix() {
   t->apply(role);
   coordinates::table where;
   where.put(std::make_shared<const coordinates::row>(coordinates::row{"n2", "", {}, 100}));
-  t->machine.set_places(std::make_shared<const coordinates::table>(std::move(where)));
+  t->machine.set_coordinates(std::make_shared<const coordinates::table>(std::move(where)));
   return t;
 }
 

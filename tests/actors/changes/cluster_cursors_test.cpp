@@ -17,7 +17,7 @@ namespace {
 
 state::query after(log_index index, state::history_id history = {},
                    state::kv_changes::what what = state::kv_changes::what::changes) {
-  state::kv_changes q{{""}, state::change_place{index}, what};
+  state::kv_changes q{{""}, state::change_position{index}, what};
   q.history = history;
   return q;
 }
@@ -33,7 +33,7 @@ bool rejected(const read_result& r) {
 
 /// The history that a server reports to clients.
 state::history_id history_at(cluster_fixture& c, std::size_t node) {
-  return rows_of(c.found(c.read(node, after({}, {}, state::kv_changes::what::place), consistency::stale))).history;
+  return rows_of(c.found(c.read(node, after({}, {}, state::kv_changes::what::position), consistency::stale))).history;
 }
 
 /// Keeps all new entries from that node.
@@ -119,7 +119,7 @@ TEST_CASE("without a leader a cursor above the applied index waits, and is decid
   CHECK(c.answers(short_one).at - c.now() < seconds(3));
   CHECK_FALSE(rows_of(found).gone);
   CHECK(rows_of(found).list.empty());
-  CHECK(rows_of(found).reached == state::change_place{strange}); // it sends the same request again
+  CHECK(rows_of(found).reached == state::change_position{strange}); // it sends the same request again
   CHECK(failed(c.found(strict)));
   c.pass(seconds(8));
   CHECK_FALSE(c.answered(long_one));

@@ -26,7 +26,7 @@ state::claim_answer third_in_queue() {
   a.of.name = "c";
   a.id = "x";
   a.session = "s";
-  a.place = 3;
+  a.position = 3;
   return a;
 }
 
@@ -112,7 +112,7 @@ state::claim_answer second_for_lock() {
   state::claim_answer a;
   a.of = {"k", state::claim_space::keys};
   a.id = a.session = "s";
-  a.place = 2;
+  a.position = 2;
   a.index = log_index{9};
   return a;
 }

@@ -6,7 +6,7 @@
 
 namespace belay::harness {
 
-change_place place_of(const std::string& id) {
+change_position cursor_of(const std::string& id) {
   const auto dot = id.find('.');
   return {std::stoull(id), dot == std::string::npos ? UINT64_MAX : std::stoull(id.substr(dot + 1))};
 }
@@ -22,9 +22,9 @@ void change_checker::take(const sim::stream_event& e) {
     return check(e.id == "0", "a snapshot that begins with id " + e.id);
   }
   if (e.kind == "progress") {
-    const auto at = place_of(e.id);
-    check(in_snapshot_ || at >= place_, "progress went back to " + e.id);
-    place_ = at;
+    const auto at = cursor_of(e.id);
+    check(in_snapshot_ || at >= cursor_, "progress went back to " + e.id);
+    cursor_ = at;
     progress_ = at.first;
     in_snapshot_ = false;
     return;
@@ -41,10 +41,10 @@ void change_checker::take(const sim::stream_event& e) {
     return;
   }
   ++changes_;
-  const auto at = place_of(e.id);
-  check(at > place_ && at.first == index,
-        "change " + e.id + " came when all up to " + std::to_string(place_.first) + " was there");
-  place_ = at;
+  const auto at = cursor_of(e.id);
+  check(at > cursor_ && at.first == index,
+        "change " + e.id + " came when all up to " + std::to_string(cursor_.first) + " was there");
+  cursor_ = at;
   const auto had = known_.find(key);
   check(data.at("PreviousIndex").to_number<std::uint64_t>() == (had == known_.end() ? 0 : had->second.index),
         "change " + e.id + " of " + key + " follows another one than was told");

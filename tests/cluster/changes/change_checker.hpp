@@ -12,9 +12,9 @@
 namespace belay::harness {
 
 /// A change: its log index and its number in the entry. `4711`, all of it, is after `4711.n`.
-using change_place = std::pair<std::uint64_t, std::uint64_t>;
+using change_position = std::pair<std::uint64_t, std::uint64_t>;
 /// Without the history, if the id names one.
-change_place place_of(const std::string& id);
+change_position cursor_of(const std::string& id);
 
 struct known_row {
   std::string value;
@@ -45,7 +45,7 @@ private:
 
   std::string last_id_;
   known_state known_;
-  change_place place_{0, 0};
+  change_position cursor_{0, 0};
   std::uint64_t progress_ = 0;
   bool in_snapshot_ = false;
   std::size_t changes_ = 0, resets_ = 0;

@@ -34,12 +34,12 @@ bool received_changes::agrees(std::size_t number, const sim::stream_event& e) {
   }
   const auto& known = all_[number];
   // Long polls get the same without the history.
-  return place_of(known.id) == place_of(e.id) && known.kind == e.kind && known.data == e.data;
+  return cursor_of(known.id) == cursor_of(e.id) && known.kind == e.kind && known.data == e.data;
 }
 
-std::size_t received_changes::count_up_to(change_place at) const {
+std::size_t received_changes::count_up_to(change_position at) const {
   const auto behind = std::upper_bound(all_.begin(), all_.end(), at,
-                                       [](const change_place& p, const auto& e) { return p < place_of(e.id); });
+                                       [](const change_position& p, const auto& e) { return p < cursor_of(e.id); });
   return static_cast<std::size_t>(behind - all_.begin());
 }
 
@@ -56,7 +56,7 @@ public:
       thread_.join();
   }
   const std::string& name() const { return name_; }
-  change_place place() const { return place_; }
+  change_position place() const { return cursor_; }
 
   /// What was wrong. @pre joined
   std::vector<std::string> complaints() const {
@@ -71,7 +71,7 @@ public:
   }
 
 private:
-  bool over() const { return crowd_.given_up_ || (place_.first >= crowd_.end_ && begun_); }
+  bool over() const { return crowd_.given_up_ || (cursor_.first >= crowd_.end_ && begun_); }
 
   void stream() {
     while (!over()) {
@@ -126,25 +126,25 @@ private:
     }
     if (e.kind == "snapshot" || e.kind == "reset" || e.kind == "refused") {
       crowd_.void_states_ += e.kind == "reset" ? 1 : 0;
-      return wrong(e.kind + " behind " + std::to_string(place_.first) + ": " + e.data);
+      return wrong(e.kind + " behind " + std::to_string(cursor_.first) + ": " + e.data);
     }
     if (e.id.empty()) // a row of the snapshot that should not have been sent
       return;
-    const auto at = place_of(e.id);
+    const auto at = cursor_of(e.id);
     if (e.kind == "progress") {
-      if (at < place_ && begun_)
+      if (at < cursor_ && begun_)
         wrong("progress went back to " + e.id);
       crowd_.begun_ += begun_ ? 0 : 1;
       begun_ = true;
-      place_ = at;
+      cursor_ = at;
       progress_.emplace_back(at, count_);
       return;
     }
-    if (at <= place_)
-      wrong("was told " + e.id + " behind " + std::to_string(place_.first));
+    if (at <= cursor_)
+      wrong("was told " + e.id + " behind " + std::to_string(cursor_.first));
     if (!crowd_.received_.agrees(count_, e))
       wrong("was told " + e.id + " as change " + std::to_string(count_) + ", and others another one");
-    place_ = at;
+    cursor_ = at;
     ++count_;
   }
   void wrong(std::string what) {
@@ -158,9 +158,9 @@ private:
   std::minstd_rand random_;
   std::atomic<bool> begun_{false};
   bool cut_ = false;
-  change_place place_{0, 0};
+  change_position cursor_{0, 0};
   std::size_t count_ = 0;
-  std::vector<std::pair<change_place, std::size_t>> progress_; ///< and the number of changes received before
+  std::vector<std::pair<change_position, std::size_t>> progress_; ///< and the number of changes received before
   std::vector<std::string> wrong_;
   std::thread thread_;
 };

@@ -23,7 +23,7 @@ public:
   const change_checker& checker() const { return checker_; }
   std::size_t size() const { return all_.size(); }
   /// The number of changes up to that index.
-  std::size_t count_up_to(change_place at) const;
+  std::size_t count_up_to(change_position at) const;
 
 private:
   std::mutex guard_;

@@ -85,23 +85,23 @@ bool has_all_of(const std::string& any, const std::string& one) {
 }
 
 /// Whether the kernel allows only one of them to listen.
-bool same_place(const listen_address& a, const listen_address& b) {
+bool same_address(const listen_address& a, const listen_address& b) {
   if (!a.unix_path.empty() || !b.unix_path.empty())
     return a.unix_path == b.unix_path;
   return a.port == b.port && (a.host == b.host || has_all_of(a.host, b.host) || has_all_of(b.host, a.host));
 }
 
 /// Records the endpoints, and reports, in Consul's words, if two are equal.
-class places_taken {
+class addresses_taken {
 public:
-  explicit places_taken(decoder& d) : d_(d) {}
+  explicit addresses_taken(decoder& d) : d_(d) {}
 
   using paths = std::vector<std::string_view>;
 
   /// Reports a conflict with an earlier one. @param keys that set it: the port, and addresses
   bool is_taken(const listen_address& l, const char* name, const paths& keys) {
     for (const auto& other : taken_)
-      if (same_place(other.at, l)) {
+      if (same_address(other.at, l)) {
         paths blamed{keys.front(), other.keys.front()};
         for (const auto* more : {&keys, &other.keys})
           blamed.insert(blamed.end(), more->begin() + 1, more->end());
@@ -117,17 +117,17 @@ public:
   }
 
 private:
-  struct place {
+  struct location {
     listen_address at;
     const char* name;
     paths keys;
   };
   decoder& d_;
-  std::vector<place> taken_;
+  std::vector<location> taken_;
 };
 
-void check_places(decoder& d, const node_config& c) {
-  places_taken taken(d);
+void check_addresses(decoder& d, const node_config& c) {
+  addresses_taken taken(d);
   for (const auto& l : c.http_listeners)
     taken.take(l, "HTTP", {"ports.http", "addresses.http", "client_addr"});
   for (const auto& l : c.https_listeners)
@@ -193,7 +193,7 @@ void decode_addresses(decoder& d, node_config& c, std::vector<std::string>& warn
   }
   check_idle_addresses(d);
   if (understood) // otherwise defaults may replace the intended values
-    check_places(d, c);
+    check_addresses(d, c);
 }
 
 } // namespace belay::actors

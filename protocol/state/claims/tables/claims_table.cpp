@@ -23,8 +23,8 @@ void occupancy::remove(claim_mode mode, std::uint64_t n) {
   permits -= n;
 }
 
-std::uint64_t claim_line::place(const claim_record& waiter) const {
-  const auto at = queue.find(place_of(waiter));
+std::uint64_t claim_line::position(const claim_record& waiter) const {
+  const auto at = queue.find(position_of(waiter));
   PRECONDITION(at != queue.end());
   auto front = at, back = at;
   for (std::uint64_t steps = 0;; ++steps) {
@@ -87,7 +87,7 @@ void claims_table::track(const claim_ptr& c) {
     line.holders.emplace(c->fence, c);
     return;
   }
-  line.queue.emplace(place_of(*c), c);
+  line.queue.emplace(position_of(*c), c);
   ++waiters_;
   queued_bytes_ += queued_bytes_of(*c);
   if (!c->deadline.is_zero())
@@ -113,7 +113,7 @@ void claims_table::untrack(const claim_ptr& c) {
     line.held.remove(c->mode, c->permits);
     line.holders.erase(c->fence);
   } else {
-    line.queue.erase(place_of(*c));
+    line.queue.erase(position_of(*c));
     --waiters_;
     queued_bytes_ -= MUTANT(queued_bytes_stay) ? 0 : queued_bytes_of(*c);
     by_deadline_.erase({c->deadline, c->key});

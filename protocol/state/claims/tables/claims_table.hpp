@@ -28,19 +28,19 @@ inline bool is_past_deadline(const claim_record& waiter, cluster_time now) {
 }
 
 /// Priority descending, then ticket ascending.
-struct queue_place {
+struct queue_position {
   std::uint64_t behind = 0; ///< claim_priority_max - priority
   std::uint64_t ticket = 0;
 
-  auto operator<=>(const queue_place&) const = default;
+  auto operator<=>(const queue_position&) const = default;
 };
-inline queue_place place_of(const claim_record& c) {
+inline queue_position position_of(const claim_record& c) {
   return {MUTANT(tickets_before_priorities) ? 0 : claim_priority_max - c.priority, c.ticket};
 }
 
 /// Holders and waiters of one resource. For the lock of a key only waiters.
 struct claim_line {
-  using queue_map = std::map<queue_place, claim_ptr>;
+  using queue_map = std::map<queue_position, claim_ptr>;
 
   queue_map queue;
   std::map<std::uint64_t, claim_ptr> holders; ///< by fencing token
@@ -49,7 +49,7 @@ struct claim_line {
   bool empty() const { return queue.empty() && holders.empty(); }
   bool operator==(const claim_line&) const = default;
   /// Queue position; 1 is the head. Cost: the distance to the nearer end. @pre the claim waits here
-  std::uint64_t place(const claim_record& waiter) const;
+  std::uint64_t position(const claim_record& waiter) const;
 };
 
 class claims_table {

@@ -80,9 +80,9 @@ TEST_CASE("audit targets: keys of encrypt are not shown") {
 }
 
 TEST_CASE("audit targets: sessions, agents, servers, snapshots") {
-  http::local_request place{.kind = http::local_kind::coordinate_update};
-  place.place.node = "far";
-  CHECK(audit_targets_of(place) == targets{{"update", "coordinate", "far"}});
+  http::local_request update{.kind = http::local_kind::coordinate_update};
+  update.coordinate.node = "far";
+  CHECK(audit_targets_of(update) == targets{{"update", "coordinate", "far"}});
   CHECK(audit_targets_of(http::session_renew{"s1"}) == targets{{"renew", "session", "", "s1"}});
   CHECK(of_write(state::session_expire{{"s1"}, {}}) == targets{{"expire", "session", "", "s1"}});
   CHECK(of_write(state::waits_withdraw{{{"k", "s1", log_index{7}}}}) == targets{{"withdraw", "wait", "k", "s1"}});

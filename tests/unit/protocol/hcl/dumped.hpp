@@ -10,7 +10,7 @@
 
 namespace belay::hcl::tests {
 
-enum class places : bool { left_out, shown };
+enum class locations : bool { left_out, shown };
 
 /// Escapes as \xHH what is not printable ASCII, quotes and backslashes.
 inline std::string dumped(std::string_view text) {
@@ -26,13 +26,13 @@ inline std::string dumped(std::string_view text) {
   return out += '"';
 }
 
-inline std::string dumped(const position& at, places p) {
-  return p == places::left_out ? "" : "@" + std::to_string(at.line) + ":" + std::to_string(at.column) + " ";
+inline std::string dumped(const position& at, locations p) {
+  return p == locations::left_out ? "" : "@" + std::to_string(at.line) + ":" + std::to_string(at.column) + " ";
 }
 
-inline std::string dumped(const object& o, places p);
+inline std::string dumped(const object& o, locations p);
 
-inline std::string dumped(const value& v, places p) {
+inline std::string dumped(const value& v, locations p) {
   return dumped(v.at, p) + std::visit(overloaded{
                                           [](const std::string& text) { return dumped(text); },
                                           [](const number& n) { return (n.is_integer ? "" : "f") + n.text; },
@@ -48,7 +48,7 @@ inline std::string dumped(const value& v, places p) {
                                       v.is);
 }
 
-inline std::string dumped(const object& o, places p) {
+inline std::string dumped(const object& o, locations p) {
   std::string out;
   for (const auto& each : o.items) {
     (out += out.empty() ? "" : "; ") += dumped(each.at, p);
@@ -60,7 +60,7 @@ inline std::string dumped(const object& o, places p) {
 }
 
 /// The document, or an exclamation mark and the error as Consul shows it.
-inline std::string parsed(std::string_view text, places p = places::left_out, const limits& allowed = {}) {
+inline std::string parsed(std::string_view text, locations p = locations::left_out, const limits& allowed = {}) {
   const auto result = parse(text, allowed);
   const auto* found = std::get_if<object>(&result);
   return found != nullptr ? dumped(*found, p) : "! " + shown(std::get<error>(result));

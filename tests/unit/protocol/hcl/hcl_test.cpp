@@ -34,7 +34,7 @@ TEST_CASE("HCL: places") {
   };
   for (const auto& row : rows) {
     INFO(row.story);
-    CHECK(parsed(row.text, places::shown) == row.document);
+    CHECK(parsed(row.text, locations::shown) == row.document);
   }
 }
 

@@ -19,9 +19,10 @@ TEST_CASE("JSON: texts and their documents") {
 
 // hcl has no locations in JSON. Ours lead to the line; all items of one name have its location.
 TEST_CASE("JSON: places") {
-  CHECK(parsed("{\n  \"a\": {\"b\": {\"c\": 1},\n \"d\": {}}\n}", places::shown) ==
+  CHECK(parsed("{\n  \"a\": {\"b\": {\"c\": 1},\n \"d\": {}}\n}", locations::shown) ==
         R"(@2:3 "a" "b" @2:14 {@2:15 "c" @2:20 1}; @2:3 "a" "d" @3:7 {})");
-  CHECK(parsed(R"({"a": [1, {"b": "x"}]})", places::shown) == R"(@1:2 "a" @1:7 [@1:8 1, @1:11 {@1:12 "b" @1:17 "x"}])");
+  CHECK(parsed(R"({"a": [1, {"b": "x"}]})", locations::shown) ==
+        R"(@1:2 "a" @1:7 [@1:8 1, @1:11 {@1:12 "b" @1:17 "x"}])");
 }
 
 // The scanner reports a location, the grammar none.

@@ -44,8 +44,8 @@ void ends_soon(std::string_view text) {
 
 TEST_CASE("a text can be as long as its limit, and no longer") {
   const limits allowed{.text_bytes_max = 8};
-  CHECK(parsed("a = 1234", places::left_out, allowed) == "\"a\" 1234");
-  CHECK(parsed("a = 12345", places::left_out, allowed) == "! At 1:1: text of 9 bytes is larger than 8 bytes");
+  CHECK(parsed("a = 1234", locations::left_out, allowed) == "\"a\" 1234");
+  CHECK(parsed("a = 12345", locations::left_out, allowed) == "! At 1:1: text of 9 bytes is larger than 8 bytes");
 }
 
 // Each level takes stack, here and wherever the document is read.
@@ -70,7 +70,7 @@ TEST_CASE("nesting has a limit, whatever is nested") {
   };
   for (const auto& row : rows) {
     INFO(row.story);
-    CHECK(parsed(row.text, places::left_out, allowed) == row.outcome);
+    CHECK(parsed(row.text, locations::left_out, allowed) == row.outcome);
   }
 }
 
@@ -87,9 +87,9 @@ TEST_CASE("a megabyte of open braces, brackets or labels is refused, not followe
 TEST_CASE("names that are repeated as labels have a limit") {
   const std::string text = R"({"name": {"a": {}, "b": {}, "c": {"x": 1}}})";
   const std::size_t each = sizeof(std::string) + 4;
-  CHECK(parsed(text, places::left_out, {.label_bytes_max = 3 * each}) ==
+  CHECK(parsed(text, locations::left_out, {.label_bytes_max = 3 * each}) ==
         R"("name" "a" {}; "name" "b" {}; "name" "c" {"x" 1})");
-  CHECK(parsed(text, places::left_out, {.label_bytes_max = 3 * each - 1}) ==
+  CHECK(parsed(text, locations::left_out, {.label_bytes_max = 3 * each - 1}) ==
         "! At 1:2: names repeated for the objects below them take more than " + std::to_string(3 * each - 1) +
             " bytes");
   CHECK(parsed("{\"" + repeated("n", 500000) + "\": {" + repeated("\"a\":{},", 70000) + "}}") ==

@@ -54,7 +54,7 @@ TEST_CASE("blocks look the same however they were written") {
     for (const auto& each : blocks(d, "k")) {
       CHECK(each.more_labels.empty());
       REQUIRE(each.is != nullptr);
-      (all += each.label) += dumped(*each.is, places::left_out) + ' ';
+      (all += each.label) += dumped(*each.is, locations::left_out) + ' ';
     }
     CHECK(all == R"(x{"p" "r"} y{"p" "w"} )");
   }
@@ -157,5 +157,5 @@ TEST_CASE("values as booleans") {
 }
 
 TEST_CASE("places in files") {
-  CHECK(place("server.hcl", {12, 3}) == "server.hcl:12:3");
+  CHECK(location_text("server.hcl", {12, 3}) == "server.hcl:12:3");
 }

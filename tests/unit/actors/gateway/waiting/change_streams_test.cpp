@@ -35,7 +35,7 @@ struct streams_fixture : requested_fixture {
   };
   std::list<follower> followers;
 
-  follower& open(requested_for what, state::change_place after = {log_index{}, state::change_place::all_effects},
+  follower& open(requested_for what, state::change_position after = {log_index{}, state::change_position::all_effects},
                  std::vector<std::string> prefixes = {"a/"}, const std::string& secret = {},
                  http::consistency mode = http::consistency::normal) {
     http::change_stream requested{state::kv_changes{std::move(prefixes), after, what}, mode};
@@ -158,8 +158,8 @@ std::size_t count(const std::string& text, const std::string& word) {
 TEST_CASE("streams with the same request form one group, and get one rendering", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
-  auto& one = f.open(requested_for::place);
-  auto& two = f.open(requested_for::place);
+  auto& one = f.open(requested_for::position);
+  auto& two = f.open(requested_for::position);
   CHECK(one.text == "id: 1\nevent: progress\ndata: {\"Index\":1}\n\n");
   CHECK(two.text == one.text);
   CHECK(f.parked.size() == 1);
@@ -179,8 +179,8 @@ TEST_CASE("groups with the same changes get one rendering", "[changes]") {
   f.d.set("a/0");
   std::vector<streams_fixture::follower*> all;
   for (const auto* secret : {"one", "two", "one", "two"})
-    all.push_back(&f.open(requested_for::place, {}, {"a/"}, secret));
-  auto& wider = f.open(requested_for::place, {}, {"a/", "b/"}, "one");
+    all.push_back(&f.open(requested_for::position, {}, {"a/"}, secret));
+  auto& wider = f.open(requested_for::position, {}, {"a/", "b/"}, "one");
   REQUIRE(f.parked.size() == 3);
   f.set("a/1");
   for (const auto* s : all)
@@ -188,7 +188,7 @@ TEST_CASE("groups with the same changes get one rendering", "[changes]") {
   f.set("b/1");
   CHECK(count(wider.text, "b/1") == 1);
   CHECK(count(all.front()->text, "b/1") == 0);
-  auto& keys = f.client->asks(http::change_stream{state::kv_changes{{"a/"}, {}, requested_for::place}});
+  auto& keys = f.client->asks(http::change_stream{state::kv_changes{{"a/"}, {}, requested_for::position}});
   keys.options.keys_only = true;
   const auto& names = f.followers.emplace_back(streams_fixture::follower{&keys, {}, {}, true});
   f.streams.begin(keys, f.now);
@@ -210,7 +210,7 @@ TEST_CASE("groups with the same changes get one rendering", "[changes]") {
 TEST_CASE("each stream gets its cursor every ten seconds, whatever happens", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
-  auto& s = f.open(requested_for::place);
+  auto& s = f.open(requested_for::position);
   f.set("b/1");
   f.pass(10s);
   CHECK(s.text.ends_with("id: 2\nevent: progress\ndata: {\"Index\":2}\n\n"));
@@ -224,7 +224,7 @@ TEST_CASE("each stream gets its cursor every ten seconds, whatever happens", "[c
 TEST_CASE("a stream that reconnects reads what it missed and joins its group", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
-  auto& there = f.open(requested_for::place);
+  auto& there = f.open(requested_for::position);
   f.set("a/1");
   f.set("a/2");
   auto& back = f.open(requested_for::changes, {log_index{2}, 0});
@@ -239,9 +239,9 @@ TEST_CASE("a stream that reconnects reads what it missed and joins its group", "
 TEST_CASE("a stream that joins between a write and its delivery gets it once", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
-  auto& there = f.open(requested_for::place);
+  auto& there = f.open(requested_for::position);
   f.d.set("a/1"); // applied, and the group is not woken yet
-  auto& fresh = f.open(requested_for::changes, state::change_place{log_index{1}});
+  auto& fresh = f.open(requested_for::changes, state::change_position{log_index{1}});
   CHECK(count(fresh.text, "id: 2.0\n") == 1);
   f.wake();
   f.set("a/2");
@@ -262,7 +262,7 @@ TEST_CASE("a stream names its history, and one of another history starts over", 
     f.d.set("a/" + std::to_string(i));
   const auto open = [&](log_index after, state::history_id history,
                         requested_for what = requested_for::changes) -> auto& {
-    state::kv_changes q{{"a/"}, state::change_place{after}, what};
+    state::kv_changes q{{"a/"}, state::change_position{after}, what};
     q.history = history;
     auto& e = f.client->asks(http::change_stream{std::move(q), http::consistency::normal});
     auto& s = f.followers.emplace_back(streams_fixture::follower{&e, {}, {}, true});
@@ -330,8 +330,8 @@ TEST_CASE("writes during the transfer of a snapshot are delivered after it", "[c
 TEST_CASE("below the oldest retained index all streams start over, with one read of the keys", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
-  auto& one = f.open(requested_for::place);
-  auto& two = f.open(requested_for::place);
+  auto& one = f.open(requested_for::position);
+  auto& two = f.open(requested_for::position);
   f.d.m.keep_changes(2000);
   for (int i = 0; i < 50; ++i) // while no client is notified
     f.d.set("a/" + std::to_string(i));
@@ -350,18 +350,18 @@ TEST_CASE("below the oldest retained index all streams start over, with one read
   f.set("a/x");
   CHECK(count(one.text, "a/x") == 1);
   CHECK(count(two.text, "a/x") == 1);
-  auto& late = f.open(requested_for::changes, state::change_place{log_index{1}});
+  auto& late = f.open(requested_for::changes, state::change_position{log_index{1}});
   CHECK(count(late.text, "event: reset") == 1);
 }
 
 TEST_CASE("a stream that was ahead of its group does not start over with it", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
-  auto& behind = f.open(requested_for::place);
+  auto& behind = f.open(requested_for::position);
   f.d.m.keep_changes(2000);
   for (int i = 0; i < 50; ++i) // while no client is notified
     f.d.set("a/" + std::to_string(i));
-  auto& ahead = f.open(requested_for::changes, state::change_place{f.d.index()});
+  auto& ahead = f.open(requested_for::changes, state::change_position{f.d.index()});
   f.wake();
   CHECK(count(behind.text, "event: reset") == 1);
   CHECK(count(ahead.text, "event: reset") == 0);
@@ -374,8 +374,8 @@ TEST_CASE("a stream that was ahead of its group does not start over with it", "[
 TEST_CASE("a client that does not read is cut off with what is in transit, and nothing more is buffered", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
-  auto& slow = f.open(requested_for::place);
-  auto& quick = f.open(requested_for::place);
+  auto& slow = f.open(requested_for::position);
+  auto& quick = f.open(requested_for::position);
   slow.takes = false;
   slow.e->transfer->requested = false; // it has a piece
   f.streams.next_piece(*slow.e, f.now);
@@ -400,12 +400,12 @@ TEST_CASE("a client that does not read is cut off with what is in transit, and n
 TEST_CASE("a stream without permission is rejected at first, and ends when the permission is revoked", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
-  auto& s = f.open(requested_for::place);
+  auto& s = f.open(requested_for::position);
   f.forbidden = true;
   f.set("a/1");
   CHECK(s.e->transfer->ended);
   CHECK(s.text.ends_with("event: refused\ndata: {\"Reason\":\"Permission denied\"}\n\n"));
-  auto& late = f.open(requested_for::place);
+  auto& late = f.open(requested_for::position);
   CHECK(late.e->answer->status == 403);
 }
 
@@ -426,8 +426,8 @@ TEST_CASE("a stream with a cursor ahead of this server waits for it", "[changes]
 TEST_CASE("a client that has read everything gets a change at once, and overtakes no other one", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
-  auto& slow = f.open(requested_for::place);
-  f.open(requested_for::place);
+  auto& slow = f.open(requested_for::position);
+  f.open(requested_for::position);
   std::vector<http::shared_body_ptr> sent;
   slow.takes = false;
   f.set("a/1"); // belongs to its exchange
@@ -452,7 +452,7 @@ TEST_CASE("clients may be lost during delivery", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
   for (int i = 0; i < 6; ++i)
-    f.open(requested_for::place);
+    f.open(requested_for::position);
   std::size_t sent = 0;
   const auto lose = [&](std::size_t which) {
     const auto it = std::next(f.followers.begin(), static_cast<std::ptrdiff_t>(which));
@@ -484,7 +484,7 @@ TEST_CASE("the lag of streams is counted", "[changes]") {
     REQUIRE(at != std::string::npos);
     return std::stoll(text.substr(text.find(' ', at)));
   };
-  auto& s = f.open(requested_for::place);
+  auto& s = f.open(requested_for::position);
   CHECK(shown("streams") == 1);
   CHECK(shown("streams_behind") == 0);
   s.takes = false;
@@ -500,7 +500,7 @@ TEST_CASE("the lag of streams is counted", "[changes]") {
   f.set("a/3");
   const auto lag = [&] { return shown("lag_entries_sum"); };
   const auto before = lag();
-  auto& back = f.open(requested_for::changes, state::change_place{log_index{1}});
+  auto& back = f.open(requested_for::changes, state::change_position{log_index{1}});
   CHECK(lag() == before + 3);
   CHECK(count(back.text, "event: set") == 3);
   auto& e = f.client->asks(http::change_stream{state::kv_changes{{"a/"}, {}, requested_for::snapshot}});
@@ -516,7 +516,7 @@ TEST_CASE("the lag of streams is counted", "[changes]") {
 TEST_CASE("a group ends with its last stream", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
-  auto& s = f.open(requested_for::place);
+  auto& s = f.open(requested_for::position);
   CHECK(f.parked.size() == 1);
   f.streams.close(*s.e);
   f.followers.clear();
@@ -527,9 +527,9 @@ TEST_CASE("a group ends with its last stream", "[changes]") {
 TEST_CASE("streams end when there has been no leader for the hold time, but those that may be stale", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
-  const state::change_place newest{log_index{}, state::change_place::all_effects};
-  auto& follows = f.open(requested_for::place);
-  auto& stale = f.open(requested_for::place, newest, {"a/"}, {}, http::consistency::stale);
+  const state::change_position newest{log_index{}, state::change_position::all_effects};
+  auto& follows = f.open(requested_for::position);
+  auto& stale = f.open(requested_for::position, newest, {"a/"}, {}, http::consistency::stale);
   const auto hold = std::chrono::duration_cast<std::chrono::seconds>(f.times.queue_timeout);
   f.leaderless = true;
   f.pass(1s);
@@ -554,7 +554,7 @@ TEST_CASE("streams end when there has been no leader for the hold time, but thos
 TEST_CASE("all streams end with the server", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
-  auto& s = f.open(requested_for::place);
+  auto& s = f.open(requested_for::position);
   f.streams.finish();
   f.pump();
   CHECK(s.e->transfer->ended);

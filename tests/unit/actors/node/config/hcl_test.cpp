@@ -77,7 +77,7 @@ TEST_CASE("texts that are not HCL, and HCL that a configuration cannot contain")
 TEST_CASE("places of keys and elements, in HCL and in JSON") {
   const auto place_in = [](std::string_view text, std::initializer_list<std::string_view> path) {
     const auto read = parse_config_hcl(text);
-    const auto* at = &std::get<config_text>(read).places;
+    const auto* at = &std::get<config_text>(read).locations;
     for (const auto step : path) {
       at = step[0] == '#' ? at->element(std::stoul(std::string(step.substr(1)))) : at->member(step);
       if (at == nullptr)
@@ -106,11 +106,11 @@ TEST_CASE("places of keys and elements, in HCL and in JSON") {
 // Values after the last source location have none: memory does not grow with the file.
 TEST_CASE("a text has a limited number of positions") {
   std::string text = "{\"a\":[";
-  for (std::size_t i = 0; i < text_places_max + 10; ++i)
+  for (std::size_t i = 0; i < file_locations_max + 10; ++i)
     text += "1,";
   const auto read = parse_config_hcl(text + "1],\"b\":2}");
   const auto& response = std::get<config_text>(read);
   CHECK(response.values.at("b").as_int64() == 2);
-  CHECK(response.places.member("a")->elements.size() == text_places_max - 1);
-  CHECK(response.places.member("b") == nullptr);
+  CHECK(response.locations.member("a")->elements.size() == file_locations_max - 1);
+  CHECK(response.locations.member("b") == nullptr);
 }

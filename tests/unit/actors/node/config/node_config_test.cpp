@@ -299,7 +299,7 @@ TEST_CASE("files that cannot be read or parsed") {
   struct row {
     const char* text;
     const char* complaint;
-    const char* place;
+    const char* location;
   };
   const row rows[] = {
       {"{bad", "invalid character 'b' looking for beginning of object key string", "1:2"},
@@ -323,7 +323,7 @@ TEST_CASE("files that cannot be read or parsed") {
     INFO(r.text);
     auto path = f.write("c.json", r.text);
     CHECK(refused({"-data-dir=/nonexistent/d", "-bind=127.0.0.1", "-config-file=" + path}).text ==
-          "failed to parse " + path + ": " + r.complaint + " (" + path + ":" + r.place + ")");
+          "failed to parse " + path + ": " + r.complaint + " (" + path + ":" + r.location + ")");
   }
   // As in Consul 1.8.7: an empty file sets nothing, and one of blanks is malformed.
   for (const auto& [name, text] : {std::pair("c.hcl", "server = true"), std::pair("empty.json", ""),
@@ -730,12 +730,12 @@ TEST_CASE("an unknown key hides no other error; a value of a wrong type hides on
                     in.write("c.hcl", text + more)})
         .text;
   };
-  const auto place = [&](const char* at) { return " (" + in / "c.hcl" + at + ")"; };
+  const auto location = [&](const char* at) { return " (" + in / "c.hcl" + at + ")"; };
   const std::vector<std::string> always = {
-      "encrypt has invalid key: illegal base64 data at input byte 3" + place(":1:1"),
-      "TLSMinVersion: value tls99 not supported, please specify one of [tls10,tls11,tls12]" + place(":3:1"),
-      "tls_cipher_suites: invalid tls cipher suites: unsupported cipher \"RC4\"" + place(":4:1")};
-  const auto lacks_ca = "VerifyOutgoing set, and no CA certificate provided!" + place(":2:1");
+      "encrypt has invalid key: illegal base64 data at input byte 3" + location(":1:1"),
+      "TLSMinVersion: value tls99 not supported, please specify one of [tls10,tls11,tls12]" + location(":3:1"),
+      "tls_cipher_suites: invalid tls cipher suites: unsupported cipher \"RC4\"" + location(":4:1")};
+  const auto lacks_ca = "VerifyOutgoing set, and no CA certificate provided!" + location(":2:1");
   const auto lacks_pair = "VerifyOutgoing set, and no Cert/Key pair provided!";
   struct row {
     const char *more, *begins;

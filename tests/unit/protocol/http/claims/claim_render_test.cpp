@@ -27,7 +27,7 @@ state::claim_answer waiting() {
   auto a = held();
   a.state = state::claim_state::waiting;
   a.fence = 0;
-  a.place = 2;
+  a.position = 2;
   a.ahead = {{"h", "t", state::claim_state::held}, {"w", "u", state::claim_state::waiting}};
   return a;
 }
@@ -180,7 +180,7 @@ TEST_CASE("listings of claims have pages", "[claims]") {
   state::claim_rows page;
   CHECK(read_answer(state::claims_list{}, page).body == "[]");
   page.list = {row(state::claim_state::waiting)};
-  page.list.front().place = 0; // unknown here
+  page.list.front().position = 0; // unknown here
   page.next = std::string("cn\0i", 4);
   page.now = cluster_time{1500};
   const auto r = read_answer(state::claims_list{}, page);

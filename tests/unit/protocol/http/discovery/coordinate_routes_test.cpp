@@ -45,9 +45,9 @@ TEST_CASE("a coordinate that a client brings") {
   const auto& r = std::get<local_request>(p.action);
   CHECK(r.kind == local_kind::coordinate_update);
   CHECK(p.needs == access::coordinate_write);
-  CHECK(r.place.node == "far");
-  CHECK(r.place.segment == "s");
-  CHECK(r.place.at == coordinates::coordinate{{1, 2.5, -3e-5, 0, 0, 0, 0, 8}, 0.5, -1, 2});
+  CHECK(r.coordinate.node == "far");
+  CHECK(r.coordinate.segment == "s");
+  CHECK(r.coordinate.at == coordinates::coordinate{{1, 2.5, -3e-5, 0, 0, 0, 0, 8}, 0.5, -1, 2});
 }
 
 TEST_CASE("coordinates that cannot be read, or are none") {

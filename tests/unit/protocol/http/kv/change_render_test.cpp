@@ -55,7 +55,7 @@ TEST_CASE("changes are a list, and the index is the cursor to continue from", "[
 
 TEST_CASE("no changes are an empty list, and dropped ones are 410 with the oldest retained index", "[changes]") {
   state::change_rows rows;
-  rows.reached = state::change_place{log_index{40}};
+  rows.reached = state::change_position{log_index{40}};
   CHECK(render_read(asking(), {log_index{40}, rows}, {}, {}).body == "[]");
   CHECK(render_read(asking(), {log_index{40}, rows}, {}, {}).headers.front().second == "40");
   rows.gone = true;
@@ -102,11 +102,11 @@ TEST_CASE("events have the id that their client continues from", "[changes]") {
                R"(data: {"Key":"a\n","PreviousIndex":0,"Index":12})"
                "\n\n");
   out.clear();
-  append_progress(out, {state::change_place{log_index{13}}, {}});
+  append_progress(out, {state::change_position{log_index{13}}, {}});
   CHECK(out == "id: 13\nevent: progress\ndata: {\"Index\":13}\n\n");
   out.clear();
   const state::history_id history{0x9f3c'2a1b'0000'0007};
-  append_progress(out, {state::change_place{log_index{13}}, history});
+  append_progress(out, {state::change_position{log_index{13}}, history});
   CHECK(out == "id: 13@9f3c2a1b00000007\nevent: progress\ndata: {\"Index\":13}\n\n");
   out.clear();
   append_event(out, change(state::change_kind::set, 3, row("a", "v")), history, true);

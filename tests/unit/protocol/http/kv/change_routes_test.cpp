@@ -6,7 +6,7 @@ using namespace belay;
 using namespace belay::http;
 using namespace std::chrono_literals;
 using kind_requested = state::kv_changes::what;
-using places = state::change_place;
+using position_in_feed = state::change_position;
 
 namespace {
 
@@ -33,7 +33,7 @@ TEST_CASE("a long poll of changes has keys, kinds and a cursor", "[changes]") {
       ask("GET", "/v1/kv/a/?recurse&changes&index=4711.3&wait=20s&prefix=b/&prefix=c&event=set&event=expired&keys");
   const auto& q = polled(p);
   CHECK(q.prefixes == std::vector<std::string>{"a/", "b/", "c"});
-  CHECK(q.after == places{log_index{4711}, 3});
+  CHECK(q.after == position_in_feed{log_index{4711}, 3});
   CHECK(q.requested == kind_requested::changes);
   CHECK(q.wants(state::change_kind::set));
   CHECK_FALSE(q.wants(state::change_kind::removed));
@@ -45,25 +45,25 @@ TEST_CASE("a long poll of changes has keys, kinds and a cursor", "[changes]") {
 }
 
 TEST_CASE("a plain index means all of its changes; none means the present", "[changes]") {
-  CHECK(polled(ask("GET", "/v1/kv/?recurse&changes&index=7")).after == places{log_index{7}});
+  CHECK(polled(ask("GET", "/v1/kv/?recurse&changes&index=7")).after == position_in_feed{log_index{7}});
   CHECK(polled(ask("GET", "/v1/kv/?recurse&changes&index=7")).prefixes == std::vector<std::string>{""});
   CHECK(polled(ask("GET", "/v1/kv/?recurse&changes&prefix=a")).prefixes == std::vector<std::string>{"a"});
   const auto none = ask("GET", "/v1/kv/a?recurse&changes");
-  CHECK(polled(none).requested == kind_requested::place);
+  CHECK(polled(none).requested == kind_requested::position);
   CHECK(std::get<read_request>(none.action).min_index == 0);
   const auto state = ask("GET", "/v1/kv/a?recurse&changes&snapshot&index=9&stale");
   CHECK(polled(state).requested == kind_requested::snapshot);
-  CHECK(polled(state).after == places{log_index{9}});
+  CHECK(polled(state).after == position_in_feed{log_index{9}});
   CHECK(std::get<read_request>(state.action).mode == consistency::stale);
 }
 
 TEST_CASE("a stream continues after the last id that its client has received", "[changes]") {
-  CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes")).requested == kind_requested::place);
-  CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes&index=5")).after == places{log_index{5}});
+  CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes")).requested == kind_requested::position);
+  CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes&index=5")).after == position_in_feed{log_index{5}});
   CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes&snapshot")).requested == kind_requested::snapshot);
   const auto again = ask_stream("/v1/kv/a?recurse&changes&snapshot&index=5", "4711.3");
   CHECK(streamed(again).requested == kind_requested::changes);
-  CHECK(streamed(again).after == places{log_index{4711}, 3});
+  CHECK(streamed(again).after == position_in_feed{log_index{4711}, 3});
   // Cut inside a snapshot: the client has no consistent state.
   CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes&index=5", "0")).requested == kind_requested::snapshot);
   // An id that this server did not send: its client has followed something else, and must not get
@@ -78,7 +78,7 @@ TEST_CASE("a stream continues after the last id that its client has received", "
 TEST_CASE("a cursor may name its history", "[changes]") {
   const state::history_id history{0x9f3c'2a1b'0000'0007};
   const auto poll = ask("GET", "/v1/kv/a?recurse&changes&index=4711.3@9f3c2a1b00000007&wait=1s");
-  CHECK(polled(poll).after == places{log_index{4711}, 3});
+  CHECK(polled(poll).after == position_in_feed{log_index{4711}, 3});
   CHECK(polled(poll).history == history);
   CHECK(std::get<read_request>(poll.action).min_index == 4711);
   CHECK(polled(ask("GET", "/v1/kv/a?recurse&changes&index=4711.3%409f3c2a1b00000007")).history == history);

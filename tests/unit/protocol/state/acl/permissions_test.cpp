@@ -290,10 +290,10 @@ TEST_CASE("changes of keys: each is authorized by itself, and hidden ones move t
   d.set("app/a");
   d.set("app/secret");
   d.set("web");
-  query q = kv_changes{{""}, change_place{base}};
+  query q = kv_changes{{""}, change_position{base}};
   const auto seen = [&] {
     auto found = d.read<change_rows>(secret, q);
-    CHECK(found.reached == change_place{d.index()});
+    CHECK(found.reached == change_position{d.index()});
     return names_of_rows(found.list, [](const auto& c) { return c.row->key; });
   };
   CHECK(seen() == texts{"app/a"});
@@ -330,7 +330,7 @@ TEST_CASE("rows are left out of answers that may not be seen") {
   CHECK(detects_mutant("changes_not_filtered", [] {
     acl_driver d;
     d.set("hidden");
-    return d.read<change_rows>("anonymous", kv_changes{{""}, change_place{log_index{1}}}).list.empty();
+    return d.read<change_rows>("anonymous", kv_changes{{""}, change_position{log_index{1}}}).list.empty();
   }));
 }
 
@@ -677,7 +677,7 @@ TEST_CASE("coordinates of nodes that may be read") {
   coordinates::table t;
   for (const auto* node : {"n", "m"})
     t.put(std::make_shared<const coordinates::row>(coordinates::row{node, {}, {}, 9}));
-  d.m.set_places(std::make_shared<const coordinates::table>(t));
+  d.m.set_coordinates(std::make_shared<const coordinates::table>(t));
   const auto secret = d.token(R"(node "n" { policy = "read" })");
   const auto node_of = [](const auto& row) { return row->node; };
   CHECK(names_of_rows(d.read<coordinate_rows>(secret, coordinate_nodes{}).list, node_of) == texts{"n"});

@@ -14,7 +14,8 @@ namespace {
 
 using texts = std::vector<std::string>;
 
-coordinates::table_ptr places(std::vector<std::pair<std::string, double>> list, const std::string& segment = {}) {
+coordinates::table_ptr coordinates_of(std::vector<std::pair<std::string, double>> list,
+                                      const std::string& segment = {}) {
   coordinates::table t;
   std::uint64_t stamp = 100;
   for (const auto& [node, x] : list) {
@@ -52,7 +53,7 @@ TEST_CASE("lists begin with what is near, and end with what was not measured, in
     d.add_check(node, "alive", "passing");
     d.add_check(node, "of web", "passing", "w1");
   }
-  d.m.set_places(places({{"d", 0}, {"b", 0.003}, {"E", 0.001}}));
+  d.m.set_coordinates(coordinates_of({{"d", 0}, {"b", 0.003}, {"E", 0.001}}));
   const texts as_they_are{"a", "b", "c", "d", "e"}, from_d{"d", "e", "b", "a", "c"}, from_b{"b", "e", "d", "a", "c"};
   const auto of = [&](const std::string& node) { return names(near<nodes>(d, catalog_nodes{}, node).list, of_row); };
   CHECK(of("d") == from_d);
@@ -68,7 +69,7 @@ TEST_CASE("lists begin with what is near, and end with what was not measured, in
   CHECK(names(all, of_row) == texts{"d", "d", "e", "e", "b", "b", "a", "a", "c", "c"});
   CHECK(all[0]->check_id == "alive");
   CHECK(all[1]->check_id == "of web");
-  d.m.set_places(nullptr);
+  d.m.set_coordinates(nullptr);
   CHECK(of("d") == as_they_are);
 }
 
@@ -88,7 +89,7 @@ TEST_CASE("coordinates are shown of nodes that are registered, and have an index
   CHECK(std::get<coordinate_rows>(d.m.evaluate(all).data).list.empty());
   CHECK(std::get<coordinate_rows>(d.m.evaluate(one).data).list.empty());
 
-  d.m.set_places(places({{"n", 1}, {"gone", 2}}));
+  d.m.set_coordinates(coordinates_of({{"n", 1}, {"gone", 2}}));
   CHECK(d.m.evaluate(all).index == log_index{102});
   CHECK(d.m.index_of(all) == log_index{102});
   CHECK(d.m.index_of(one) == log_index{102});
@@ -102,7 +103,7 @@ TEST_CASE("coordinates are shown of nodes that are registered, and have an index
 TEST_CASE("?segment leaves the others out") {
   driver d;
   d.add_service("n", "w1", "web");
-  d.m.set_places(places({{"n", 1}}, "alpha"));
+  d.m.set_coordinates(coordinates_of({{"n", 1}}, "alpha"));
   const auto count = [&](const query& q) { return std::get<coordinate_rows>(d.m.evaluate(q).data).list.size(); };
   CHECK(count(coordinate_nodes{}) == 1);
   CHECK(count(coordinate_nodes{"alpha"}) == 1);

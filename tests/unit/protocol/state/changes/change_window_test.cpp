@@ -13,7 +13,7 @@ using namespace belay::state;
 
 namespace {
 
-change_rows read(const machine& m, change_place after, std::vector<std::string> prefixes = {""},
+change_rows read(const machine& m, change_position after, std::vector<std::string> prefixes = {""},
                  std::uint8_t kinds = kv_changes::all_kinds) {
   return std::get<change_rows>(
       m.evaluate(kv_changes{std::move(prefixes), after, kv_changes::what::changes, kinds}).data);
@@ -45,10 +45,10 @@ TEST_CASE("each key that an entry changes is one effect of it, in the order of i
   t.ops = {op_on(kv_verb::set, "t/c"), op_on(kv_verb::remove, "t/a"), op_on(kv_verb::set, "t/a", "3")};
   d.apply(t);
   d.remove_tree("t/");
-  const auto all = read(d.m, change_place{base});
+  const auto all = read(d.m, change_position{base});
   CHECK(received(all, base) == texts{"1.0 set t/a", "3.0 set t/b", "4.0 set t/c", "4.1 delete t/a", "4.2 set t/a",
                                      "5.0 delete t/a", "5.1 delete t/b", "5.2 delete t/c"});
-  CHECK(all.reached == change_place{d.index()});
+  CHECK(all.reached == change_position{d.index()});
   CHECK(all.list[0].previous.is_zero());
   CHECK(all.list[3].previous == all.list[0].index);
   CHECK(all.list[4].previous.is_zero());
@@ -65,8 +65,8 @@ TEST_CASE("a transaction that is taken back has changed nothing") {
   txn t;
   t.ops = {op_on(kv_verb::set, "b"), op_on(kv_verb::cas, "a", "v", 77)};
   d.apply(t);
-  CHECK(read(d.m, change_place{base}).list.empty());
-  CHECK(read(d.m, change_place{base}).reached == change_place{d.index()});
+  CHECK(read(d.m, change_position{base}).list.empty());
+  CHECK(read(d.m, change_position{base}).reached == change_position{d.index()});
 }
 
 TEST_CASE("keys deleted with a session are expired, and released locks are set without one") {
@@ -79,7 +79,7 @@ TEST_CASE("keys deleted with a session are expired, and released locks are set w
   d.close(removing);
   d.close(releasing);
   d.remove("b");
-  const auto rows = read(d.m, change_place{base});
+  const auto rows = read(d.m, change_position{base});
   CHECK(received(rows, base) == texts{"1.0 expired a", "2.0 set b", "3.0 delete b"});
   CHECK(rows.list[1].row->session.empty());
 }
@@ -91,17 +91,17 @@ TEST_CASE("prefixes and kinds choose, and never renumber") {
   d.set("b/1");
   d.set("c/1");
   d.remove_tree("");
-  CHECK(received(read(d.m, change_place{base}, {"b/", "c"}), base) ==
+  CHECK(received(read(d.m, change_position{base}, {"b/", "c"}), base) ==
         texts{"2.0 set b/1", "3.0 set c/1", "4.1 delete b/1", "4.2 delete c/1"});
   const auto removed = static_cast<std::uint8_t>(1U << static_cast<unsigned>(change_kind::removed));
-  CHECK(received(read(d.m, change_place{base}, {""}, removed), base) ==
+  CHECK(received(read(d.m, change_position{base}, {""}, removed), base) ==
         texts{"4.0 delete a/1", "4.1 delete b/1", "4.2 delete c/1"});
 }
 
 TEST_CASE("a server that lags sends nothing, and nothing older") {
   driver d;
   d.set("a");
-  const change_place ahead{log_index{d.index().value + 5}, 3};
+  const change_position ahead{log_index{d.index().value + 5}, 3};
   const auto rows = read(d.m, ahead);
   CHECK_FALSE(rows.gone);
   CHECK(rows.nothing_yet());
@@ -123,12 +123,12 @@ TEST_CASE("the window holds whole entries, the newest that fit") {
     CHECK(kept.bytes <= 16 * 1024);
     CHECK(kept.count % 7 == 0);
     CHECK(kept.count == 7 * (d.index().value - kept.floor.value));
-    CHECK(read(d.m, change_place{kept.floor}).list.size() == kept.count);
+    CHECK(read(d.m, change_position{kept.floor}).list.size() == kept.count);
   }
   const auto floor = d.m.changes_counted().floor;
   REQUIRE(floor.value > 3);
-  CHECK_FALSE(read(d.m, change_place{floor}).gone);
-  CHECK(read(d.m, change_place{floor.prev()}).gone);
+  CHECK_FALSE(read(d.m, change_position{floor}).gone);
+  CHECK(read(d.m, change_position{floor.prev()}).gone);
   CHECK(read(d.m, {floor, 2}).gone); // the rest of that entry is gone
   CHECK(read(d.m, {floor.next(), 2}).list.size() == 4 + 7 * (d.index().value - floor.value - 1));
 }
@@ -143,7 +143,7 @@ TEST_CASE("an entry that is larger than the window leaves it empty") {
   CHECK(d.m.changes_counted().floor == d.index());
   CHECK(d.m.changes_counted().bytes == 0);
   d.set("a");
-  CHECK(read(d.m, change_place{d.index().prev()}).list.size() == 1);
+  CHECK(read(d.m, change_position{d.index().prev()}).list.size() == 1);
 }
 
 TEST_CASE("a long response is read in pieces, also from within an entry") {
@@ -153,13 +153,13 @@ TEST_CASE("a long response is read in pieces, also from within an entry") {
   const auto base = d.index();
   d.remove_tree("k");
   d.set("last");
-  change_place at{base};
+  change_position at{base};
   std::size_t pieces = 0, changes = 0;
   for (bool more = true; more; ++pieces) {
     const auto rows = read(d.m, at);
     CHECK(rows.list.size() <= change_window::changes_max);
     for (const auto& c : rows.list) {
-      CHECK(change_place{c.index, c.effect} > at);
+      CHECK(change_position{c.index, c.effect} > at);
       at = {c.index, c.effect};
       ++changes;
     }
@@ -169,7 +169,7 @@ TEST_CASE("a long response is read in pieces, also from within an entry") {
   }
   CHECK(changes == 3001);
   CHECK(pieces == 3);
-  CHECK(at == change_place{d.index()});
+  CHECK(at == change_position{d.index()});
 }
 
 TEST_CASE("a key is shown as it was, as far as its changes are retained") {
@@ -211,8 +211,8 @@ TEST_CASE("loaded tables have no earlier changes") {
     fresh.load_row(std::move(row));
   fresh.finish_load(d.index(), d.now);
   CHECK(fresh.changes_counted().floor == d.index());
-  CHECK(read(fresh, change_place{d.index().prev()}).gone);
-  CHECK(read(fresh, change_place{d.index()}).nothing_yet());
+  CHECK(read(fresh, change_position{d.index().prev()}).gone);
+  CHECK(read(fresh, change_position{d.index()}).nothing_yet());
 }
 
 namespace {
@@ -299,14 +299,14 @@ private:
   }
 
   void take(const kv_change& c) {
-    const change_place place{c.index, c.effect};
+    const change_position position{c.index, c.effect};
     const std::string key(c.row->key);
     const auto had = known_.find(key);
-    if (place <= at_)
-      wrong_ = to_string(place) + " behind " + to_string(at_);
+    if (position <= at_)
+      wrong_ = to_string(position) + " behind " + to_string(at_);
     else if ((had == known_.end() ? log_index{} : had->second->modify_index) != c.previous)
-      wrong_ = to_string(place) + " follows another change";
-    at_ = place;
+      wrong_ = to_string(position) + " follows another change";
+    at_ = position;
     if (c.kind == change_kind::set)
       known_[key] = c.row;
     else
@@ -317,7 +317,7 @@ private:
   driver d_;
   std::vector<std::string> sessions_;
   std::map<std::string, kv_entry_ptr> known_;
-  change_place at_;
+  change_position at_;
   std::string wrong_;
 };
 

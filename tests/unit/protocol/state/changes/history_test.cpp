@@ -23,7 +23,7 @@ using requested_for = kv_changes::what;
 
 change_rows read(const machine& m, std::uint64_t after, history_id history,
                  requested_for what = requested_for::changes) {
-  kv_changes q{{""}, change_place{log_index{after}}, what};
+  kv_changes q{{""}, change_position{log_index{after}}, what};
   q.history = history;
   return std::get<change_rows>(m.evaluate(q).data);
 }
@@ -69,13 +69,13 @@ TEST_CASE("a history is of one cluster and its newest restore") {
 TEST_CASE("cursors are written and read") {
   const auto history = history_id{0x9f3c'2a1b'0000'0007};
   for (const auto& c : {change_cursor{{log_index{4711}, 0}, {}}, change_cursor{{log_index{4711}, 3}, history},
-                        change_cursor{change_place{log_index{1}}, history}}) {
+                        change_cursor{change_position{log_index{1}}, history}}) {
     INFO(to_string(c));
     CHECK(read_cursor(to_string(c)) == c);
   }
   CHECK(to_string(change_cursor{{log_index{4711}, 3}, history}) == "4711.3@9f3c2a1b00000007");
-  CHECK(to_string(change_cursor{change_place{log_index{4711}}, {}}) == "4711");
-  CHECK(read_cursor("0")->place.index.is_zero());
+  CHECK(to_string(change_cursor{change_position{log_index{4711}}, {}}) == "4711");
+  CHECK(read_cursor("0")->position.index.is_zero());
   for (const auto* wrong :
        {"", "x", "1.", "1.-2", "1.2.3", "1.2@", "1.2@9f3c", "1.2@9f3c2a1b0000000g", "@9f3c2a1b00000007",
         "1.2@0000000000000000", "1.2@9f3c2a1b00000007 ", " 1", "18446744073709551616"}) {
@@ -97,7 +97,7 @@ TEST_CASE("a cursor of another cluster is gone at once, wherever it is") {
       CHECK(foreign(found));
       CHECK(found.rows.empty());
       CHECK(found.list.empty());
-      CHECK(found.reached == change_place{d.index()}); // what a client of 0.2.0 compares with its own
+      CHECK(found.reached == change_position{d.index()}); // what a client of 0.2.0 compares with its own
     }
   CHECK(foreign(read(d.m, 1, history_id::unreadable())));
   const auto own = read(d.m, 2, d.m.history());
@@ -133,7 +133,7 @@ TEST_CASE("a cursor from before a restore is gone; one of a restore that is not 
   // A server that has not applied the restore does not know whether there was one.
   const auto waits = read(behind.m, d.index().value, after);
   CHECK(waits.nothing_yet());
-  CHECK(waits.reached == change_place{d.index()});
+  CHECK(waits.reached == change_position{d.index()});
   CHECK(waits.applied < d.index());
   // When it has applied as much without one, the cursor belongs to another past of this cluster:
   // from directories that were copied back.
@@ -164,16 +164,16 @@ TEST_CASE("histories are named to clients only if every member can read that") {
   driver d;
   d.m.set_history({cluster, false});
   d.set("a");
-  CHECK(read(d.m, 0, {}, requested_for::place).history.is_none());
+  CHECK(read(d.m, 0, {}, requested_for::position).history.is_none());
   CHECK(read(d.m, 0, {}, requested_for::snapshot).history.is_none());
   CHECK(foreign(read(d.m, 1, history_id::of(other_cluster, {})))); // earlier named ones are checked nevertheless
   d.m.set_history({cluster, true});
-  for (const auto what : {requested_for::place, requested_for::snapshot, requested_for::changes})
+  for (const auto what : {requested_for::position, requested_for::snapshot, requested_for::changes})
     CHECK(read(d.m, 1, {}, what).history == d.m.history());
   // It is not part of what servers agree on.
   driver plain;
   plain.set("a");
   CHECK(plain.m.digest() == d.m.digest());
   restore(d);
-  CHECK(read(d.m, 0, {}, requested_for::place).history == d.m.history()); // and stays known
+  CHECK(read(d.m, 0, {}, requested_for::position).history == d.m.history()); // and stays known
 }

@@ -24,10 +24,10 @@ std::string shown(const kv_entry_ptr& e) {
 std::string all_answers(const machine& m, const std::vector<std::string>& keys) {
   const auto floor = m.changes_counted().floor;
   std::string text = "floor " + to_string(floor) + '\n';
-  for (change_place at{floor};;) {
+  for (change_position at{floor};;) {
     const auto rows = std::get<change_rows>(m.evaluate(kv_changes{{""}, at}).data);
     for (const auto& c : rows.list)
-      text += to_string(change_place{c.index, c.effect}) + ' ' + std::string(name_of(c.kind)) + ' ' + shown(c.row) +
+      text += to_string(change_position{c.index, c.effect}) + ' ' + std::string(name_of(c.kind)) + ' ' + shown(c.row) +
               " after " + to_string(c.previous) + '\n';
     at = rows.reached;
     if (!rows.more)
@@ -70,18 +70,18 @@ public:
       m.load_row(std::move(row));
     m.finish_load(applied_, now_);
     std::vector<kept_change> list;
-    for (const auto& [place, c] : kept_)
-      if (place.index <= applied_)
+    for (const auto& [position, c] : kept_)
+      if (position.index <= applied_)
         list.push_back(c);
     return m.load_changes(std::min(floor_, applied_), std::move(list));
   }
-  std::map<change_place, kept_change>& kept() { return kept_; }
+  std::map<change_position, kept_change>& kept() { return kept_; }
   /// The number of rows written before.
   std::size_t written_before() const { return written_before_; }
 
 private:
   std::vector<dirty_row> rows_;
-  std::map<change_place, kept_change> kept_;
+  std::map<change_position, kept_change> kept_;
   log_index floor_, applied_;
   cluster_time now_;
   std::size_t written_before_ = 0;

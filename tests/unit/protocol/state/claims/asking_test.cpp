@@ -194,11 +194,11 @@ TEST_CASE("which waiters are ahead, and pages") {
   for (int i = 1; i <= 15; ++i)
     d.asks("x", d.open(i), "c" + std::to_string(i));
   const auto last = *d.standing("x", "c15").live;
-  CHECK(last.place == 14);
+  CHECK(last.position == 14);
   CHECK(last.ahead.size() == ahead_max);
   CHECK(last.ahead.front() == claim_ahead{"c1", uuid(1), claim_state::held});
   CHECK(last.ahead.back() == claim_ahead{"c10", uuid(10), claim_state::waiting});
-  CHECK(d.standing("x", "c9").live->place == 8);
+  CHECK(d.standing("x", "c9").live->position == 8);
   claims_list q;
   q.under = "x";
   q.rows_max = 6;

@@ -26,7 +26,7 @@ public:
   /// `held FENCE`, `waiting POSITION`, the name of the error, or the text of a refusal.
   static std::string response(const reply& r) {
     if (const auto* a = std::get_if<claim_answer>(&r))
-      return a->state == claim_state::held ? "held" : "waiting " + std::to_string(a->place);
+      return a->state == claim_state::held ? "held" : "waiting " + std::to_string(a->position);
     if (const auto* no = std::get_if<claim_refusal>(&r))
       return std::string(name_of(no->why)) + (no->parameter.empty() ? "" : " " + no->parameter) +
              (no->ended ? " " + std::string(name_of(*no->ended)) : "");

@@ -241,7 +241,7 @@ TEST_CASE("lists of every table that are read in slices are of the moment when t
         d.set("k" + n + "/" + std::to_string(i % 5));
         d.set("k2/b" + std::to_string(i));
       };
-      d.m.set_places(some_coordinates());
+      d.m.set_coordinates(some_coordinates());
       for (int i = 0; i < 60; ++i)
         change(i);
       auto q = requested;

@@ -115,10 +115,10 @@ void run(std::uint64_t seed) {
       compare(m, p, {"", key});
       take_apart(random, m, p, key, std::move(rows), std::move(removed), any_key);
     } else if (choice < 7) {
-      auto place = m.locate(key);
-      CHECK(place.found == (p.count(key) != 0));
-      if (place.found) {
-        m.erase(place);
+      auto location = m.locate(key);
+      CHECK(location.found == (p.count(key) != 0));
+      if (location.found) {
+        m.erase(location);
         p.erase(key);
       }
     } else {

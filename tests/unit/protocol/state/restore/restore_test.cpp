@@ -139,7 +139,7 @@ TEST_CASE("followers of changes start over with a restore") {
   const auto before = d.index();
   CHECK(restore(d, saved));
   const auto read = [&](log_index after) {
-    return std::get<change_rows>(d.m.evaluate(kv_changes{{""}, change_place{after}}).data);
+    return std::get<change_rows>(d.m.evaluate(kv_changes{{""}, change_position{after}}).data);
   };
   CHECK(d.m.changes_counted().floor == d.index());
   CHECK(read(before).gone);

@@ -10,48 +10,49 @@
 namespace belay::actors {
 
 /// Both count from 1, columns in UTF-8 characters; 0: not known.
-struct text_place {
+struct file_location {
   std::uint32_t line = 0, column = 0;
 };
 
-/// The locations in one text, structured like its values. Some are left out (see text_places_max).
-struct text_places {
-  text_place at;                              ///< location of the key, or of an element of a list
-  std::map<std::string, text_places> members; ///< by the keys as written
-  std::vector<text_places> elements;
+/// The locations in one text, structured like its values. Some are left out (see
+/// file_locations_max).
+struct file_locations {
+  file_location at;                              ///< location of the key, or of an element of a list
+  std::map<std::string, file_locations> members; ///< by the keys as written
+  std::vector<file_locations> elements;
 
   /// nullptr: there is none
-  const text_places* member(std::string_view key) const;
-  const text_places* element(std::size_t i) const { return i < elements.size() ? &elements[i] : nullptr; }
+  const file_locations* member(std::string_view key) const;
+  const file_locations* element(std::size_t i) const { return i < elements.size() ? &elements[i] : nullptr; }
 };
 
 /// Limit for one text. Later values have no location: a large file costs no more than its values.
-inline constexpr std::size_t text_places_max = 100'000;
+inline constexpr std::size_t file_locations_max = 100'000;
 
 /// Counts lines and characters on the way through a text.
 class text_position {
 public:
   explicit text_position(std::string_view text) : text_(text) {}
   /// @pre not smaller than the last offset
-  text_place at(std::size_t offset);
+  file_location at(std::size_t offset);
 
 private:
   std::string_view text_;
   std::size_t offset_ = 0;
-  text_place place_{1, 1};
+  file_location location_{1, 1};
 };
 
 /// Location of a setting: a file, a text on the command line, a flag.
-struct config_place {
+struct source_location {
   std::string source; ///< a path, `-hcl`, or a flag with its dash; empty: none
-  text_place at;      ///< not known for flags
+  file_location at;   ///< not known for flags
 
   /// `FILE:LINE:COLUMN`, `-http-port`, or nothing.
   std::string shown() const;
 };
 
 /// Keyed by the path of a key (`ports.http`), or of an element of a list (`retry_join[2]`).
-using config_places = std::map<std::string, config_place, std::less<>>;
+using source_locations = std::map<std::string, source_location, std::less<>>;
 
 /// `retry_join[2]`
 std::string element_path(std::string_view path, std::size_t i);

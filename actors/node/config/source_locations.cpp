@@ -1,26 +1,26 @@
-#include "actors/node/config/places.hpp"
+#include "actors/node/config/source_locations.hpp"
 
 #include <algorithm>
 
 namespace belay::actors {
 
-const text_places* text_places::member(std::string_view key) const {
+const file_locations* file_locations::member(std::string_view key) const {
   const auto found = members.find(std::string(key));
   return found == members.end() ? nullptr : &found->second;
 }
 
-text_place text_position::at(std::size_t offset) {
+file_location text_position::at(std::size_t offset) {
   for (offset = std::min(offset, text_.size()); offset_ < offset; ++offset_) {
     const auto c = static_cast<unsigned char>(text_[offset_]);
     if (c == '\n')
-      place_ = {place_.line + 1, 1};
+      location_ = {location_.line + 1, 1};
     else if ((c & 0xC0) != 0x80) // not inside a character
-      ++place_.column;
+      ++location_.column;
   }
-  return place_;
+  return location_;
 }
 
-std::string config_place::shown() const {
+std::string source_location::shown() const {
   if (at.line == 0)
     return source;
   return source + ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
