@@ -233,7 +233,7 @@ public:
   run_report execute() {
     report_.seed = tape_.seed();
     if (trace_.wanted())
-      trace_.line(time_.now(), nobody,
+      trace_.line(time_.now(), no_node,
                   "seed " + std::to_string(tape_.seed()) + ": " + describe(swarm_) + "; elections from " +
                       std::to_string(election_ms()) + " ms");
     try {
@@ -394,7 +394,7 @@ private:
       credentials_->put_right();
     const auto healed_at = time_.now();
     if (trace_.wanted())
-      trace_.line(time_.now(), nobody, "the faults are over");
+      trace_.line(time_.now(), no_node, "the faults are over");
     const auto until = [&](const char* what, const std::function<bool()>& goal) {
       if (fine() && !run_until_reached(goal, recovery_max) && fine())
         fail(run_outcome::liveness, what, describe_nodes());

@@ -135,7 +135,7 @@ private:
   void propose_here(std::vector<forward::queued_call> batch);
   void pass_answer(const forward::queued_call& requested, forward::reply r);
   /// Sends an outcome: refused (rejected) or unknown.
-  void tell(const forward::origin& to, wire::call_outcome outcome, std::string text);
+  void respond(const forward::origin& to, wire::call_outcome outcome, std::string text);
   /// Responds to one of this node's own gateways.
   void answer_here(write_result r);
   void send_answers();

@@ -40,7 +40,7 @@ void raft_peer::gossip() {
     if (notified_.contains(peer) || known == nullptr || known->level == 0 || !formation_.belongs(peer))
       continue; // the peer may not understand gossip before it has announced a level
     notified_.insert(peer);
-    g.clock = clocks_.say(peer, settings_.wall_clock(), local_now());
+    g.clock = clocks_.sample_for(peer, settings_.wall_clock(), local_now());
     queue_frame(peer, g);
   }
 }

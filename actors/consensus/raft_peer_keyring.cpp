@@ -21,7 +21,7 @@ void raft_peer::begin_keyring(const status_request& s) {
   if (!core_.config().contains(self_.id))
     who.push_back({self_.id, self_.name});
   if (!keyrings_.begin(s.id, s.what.keys, s.what.local_only, who, queue_until()))
-    return tell({self_.id, s.id}, wire::call_outcome::refused, "too many keyring operations are in progress");
+    return respond({self_.id, s.id}, wire::call_outcome::refused, "too many keyring operations are in progress");
   on_keyring_call(self_.id, {s.id, s.what.keys});
 }
 

@@ -160,9 +160,9 @@ void raft_peer::follow_removals() {
     if (r.begun && !there && core_.commit_index() >= r.entry)
       answer_decided(r.from, true); // once the second half is in force, the first one is committed for good
     else if (!leading())
-      tell(r.from, wire::call_outcome::unknown, forward::leadership_lost);
+      respond(r.from, wire::call_outcome::unknown, forward::leadership_lost);
     else if (r.deadline <= local_now())
-      tell(r.from, wire::call_outcome::unknown, "timed out enqueuing operation");
+      respond(r.from, wire::call_outcome::unknown, "timed out enqueuing operation");
     else if (r.begun)
       removals_.push_back(std::move(r));
     else
@@ -177,7 +177,7 @@ void raft_peer::begin_join(const status_request& s) {
   if (address == self_.address)
     return answer_decided({self_.id, s.id}, true);
   if (joins_.size() >= joins_max || (!learned_.contains(address) && learned_.size() >= learned_max))
-    return tell({self_.id, s.id}, wire::call_outcome::refused, "too many joins are in progress: try again later");
+    return respond({self_.id, s.id}, wire::call_outcome::refused, "too many joins are in progress: try again later");
   const bool fresh = learned_.insert_or_assign(address, 0).second;
   joins_.push_back({s.id, address, local_now() + join_limit, fresh});
   dial();
@@ -233,7 +233,7 @@ void raft_peer::follow_additions() {
           return id.empty() ? with_brackets(m.address) == with_brackets(address) : m.uuid == id;
         });
     if (!leading())
-      tell(a.from, wire::call_outcome::unknown, forward::leadership_lost);
+      respond(a.from, wire::call_outcome::unknown, forward::leadership_lost);
     else if (there && settled)
       answer_decided(a.from, true);
     else if (a.deadline <= local_now())

@@ -115,7 +115,7 @@ void raft_peer::on_propose_write(const propose_write& p) {
     return queue_call({{self_.id, p.id}, p.kind, std::move(command), queue_until()});
   PROBE("peer: the leader is too old for a command");
   schedule_flush();
-  tell({self_.id, p.id}, wire::call_outcome::refused, std::move(*why));
+  respond({self_.id, p.id}, wire::call_outcome::refused, std::move(*why));
 }
 
 void raft_peer::propose_here(std::vector<forward::queued_call> batch) {
@@ -126,7 +126,7 @@ void raft_peer::propose_here(std::vector<forward::queued_call> batch) {
     if (why && c.from.id.is_zero())
       log_upgrade(*why);
     if (why)
-      tell(c.from, wire::call_outcome::refused, std::move(*why));
+      respond(c.from, wire::call_outcome::refused, std::move(*why));
     return why.has_value();
   });
   if (batch.empty())
@@ -158,12 +158,12 @@ void raft_peer::pass_answer(const forward::queued_call& requested, forward::repl
   }
   auto reply = wire::decode_reply(r.bytes);
   if (!reply)
-    return tell(requested.from, wire::call_outcome::unknown, "malformed response of the leader");
+    return respond(requested.from, wire::call_outcome::unknown, "malformed response of the leader");
   answer_here({r.id, wire::call_outcome::done, std::move(*reply), r.index, {}});
 }
 
-void raft_peer::tell(const forward::origin& to, wire::call_outcome outcome, std::string text) {
-  calls_.tell(to, outcome, std::move(text));
+void raft_peer::respond(const forward::origin& to, wire::call_outcome outcome, std::string text) {
+  calls_.respond(to, outcome, std::move(text));
   carry_out_calls();
 }
 
@@ -248,7 +248,7 @@ void raft_peer::on_renew_answer(const renew_answer& a) {
   schedule_flush();
   const auto& from = a.requested.from;
   if (!a.known && from.node == self_.id && a.requested.deadline <= now())
-    return tell(from, wire::call_outcome::refused, forward::no_leader);
+    return respond(from, wire::call_outcome::refused, forward::no_leader);
   if (!a.known) {
     calls_.renewal_undecided(from, make_payload(a.requested.sessions), a.requested.deadline.time_since_epoch());
     return carry_out_calls();

@@ -251,7 +251,7 @@ bool http_gateway::put_off(const http::raw_request& r, exchange& e) {
   auto head = r;
   head.body = {};
   auto parsed = http::parse(head, routes, settings_.uuid);
-  if (!parsed.by || parsed.needs == http::access::nobody)
+  if (!parsed.by || parsed.needs == http::access::unrestricted)
     return false;
   PROBE("gateway: a large body waits for its token");
   if (audit_ != nullptr)

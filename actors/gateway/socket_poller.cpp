@@ -73,9 +73,9 @@ void socket_poller::again(socket_owner& owner) {
 }
 
 void socket_poller::not_again(socket_owner& owner) {
-  socket_owner* const nobody = nullptr;
+  socket_owner* const no_owner = nullptr;
   for (auto* waiting : {&again_, &resuming_})
-    std::replace(waiting->begin(), waiting->end(), &owner, nobody);
+    std::replace(waiting->begin(), waiting->end(), &owner, no_owner);
 }
 
 void socket_poller::resume_all() {

@@ -102,7 +102,7 @@ public:
   void pass_on() { passed_on_ = cache_.servers_.begin(std::move(request), listener_); }
 
   /// This object may be destroyed in any of these callbacks.
-  void tell(int status, header_list headers, std::shared_ptr<const answer> what) {
+  void deliver(int status, header_list headers, std::shared_ptr<const answer> what) {
     auto& listener = listener_;
     const std::weak_ptr<const char> alive = alive_;
     listener.on_head(status, std::move(headers));
@@ -149,7 +149,7 @@ std::unique_ptr<relayed_call> cached_answers::begin(relayed_request r, answer_li
     // The listener must not be called before this returns.
     servers_.later([w = w.get(), alive = w->alive(), kept = e.kept, headers = marked(e, *e.kept, true)]() mutable {
       if (!alive.expired())
-        w->tell(200, std::move(headers), std::move(kept));
+        w->deliver(200, std::move(headers), std::move(kept));
     });
     return w;
   } else if (options.min_index > 0 && e.refreshed) {
@@ -289,7 +289,7 @@ void cached_answers::answered(question& q) {
   // A callback may end others of them, or make requests.
   for (const auto& [w, alive] : served)
     if (!alive.expired())
-      w->tell(200, headers, what);
+      w->deliver(200, headers, what);
 }
 
 /// No answer to keep. On a failure of the servers the kept one stays.
@@ -325,11 +325,11 @@ void cached_answers::refused(question& q, bool has_failed) {
     if (t.alive.expired())
       continue;
     if (t.kept != nullptr)
-      t.to->tell(200, std::move(t.headers), t.kept);
+      t.to->deliver(200, std::move(t.headers), t.kept);
     else if (keep->status == 0)
       t.to->report_failure(keep->failed, keep->nothing_sent);
     else
-      t.to->tell(keep->status, std::move(t.headers), what);
+      t.to->deliver(keep->status, std::move(t.headers), what);
   }
 }
 
@@ -373,7 +373,7 @@ void cached_answers::tick() {
     leave(*t.to);
   for (auto& t : served)
     if (!t.alive.expired())
-      t.to->tell(200, std::move(t.headers), t.kept);
+      t.to->deliver(200, std::move(t.headers), t.kept);
 }
 
 } // namespace belay::actors

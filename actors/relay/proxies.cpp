@@ -56,14 +56,14 @@ public:
   void on_head(int status, header_list) override { status_ = status; }
   void on_body(std::string_view bytes) override {
     if (body_.size() + bytes.size() > answer_bytes_max)
-      return tell(0, "the response is too large");
+      return respond(0, "the response is too large");
     body_ += bytes;
   }
-  void on_end() override { tell(status_, std::move(body_)); }
-  void on_failure(std::string text, bool) override { tell(0, std::move(text)); }
+  void on_end() override { respond(status_, std::move(body_)); }
+  void on_failure(std::string text, bool) override { respond(0, std::move(text)); }
 
 private:
-  void tell(int status, std::string what) {
+  void respond(int status, std::string what) {
     const auto then = std::move(then_); // which destroys this object
     then(status, std::move(what));
   }
@@ -297,7 +297,7 @@ raft_peer_actor::behavior_type remote_consensus::make_behavior() {
       [](const hand_over_leadership&) {},
       [](const give_up_lease&) {},
       [](const change_members&) {},
-      [this](const status_request& r) { tell(r); },
+      [this](const status_request& r) { respond(r); },
       [](const keyring_operated&) {},
       [](tick_atom) {},
       [](flush_atom) {},
@@ -328,7 +328,7 @@ void remote_consensus::join(const status_request& r) {
   });
 }
 
-void remote_consensus::tell(const status_request& r) {
+void remote_consensus::respond(const status_request& r) {
   if (r.what.kind == http::local_kind::agent_join)
     return join(r);
   status_result s;

@@ -85,7 +85,7 @@ public:
 
 private:
   void join(const status_request& r);
-  void tell(const status_request& r);
+  void respond(const status_request& r);
 
   node_actors_ptr node_actors_;
   raft::member self_;

@@ -133,11 +133,11 @@ public:
     if (body_.size() + bytes.size() <= relay_limits::own_answer_bytes_max)
       body_ += bytes;
   }
-  void on_end() override { tell(status_, body_); }
-  void on_failure(std::string text, bool) override { tell(0, text); }
+  void on_end() override { finish(status_, body_); }
+  void on_failure(std::string text, bool) override { finish(0, text); }
 
 private:
-  void tell(int status, std::string what) {
+  void finish(int status, std::string what) {
     const auto then = std::move(then_); // which may destroy this object
     then(status, what);
   }

@@ -82,7 +82,7 @@ void server_connection::fail(const std::string& why) {
 
 // ---- bytes
 
-void server_connection::say(std::string_view plaintext) {
+void server_connection::write_plaintext(std::string_view plaintext) {
   if (!channel_)
     out_ += plaintext;
   else if (channel_->write(plaintext))
@@ -138,7 +138,7 @@ void server_connection::received(std::string_view wire) {
   }
   if (!ready_) {
     ready_ = true;
-    say(std::exchange(hello_, {}));
+    write_plaintext(std::exchange(hello_, {}));
     then_.ready(*this);
     if (closed_)
       return;
@@ -158,7 +158,7 @@ void server_connection::carry(const relayed_request& r, answer_listener& listene
   parser_->eager(true);
   parser_->body_limit(boost::none);
   parser_->header_limit(64u << 10);
-  say(written(r));
+  write_plaintext(written(r));
 }
 
 void server_connection::send_body(std::string_view bytes, bool last) {
@@ -167,7 +167,7 @@ void server_connection::send_body(std::string_view bytes, bool last) {
     chunk = hexadecimal(bytes.size()).append("\r\n").append(bytes).append("\r\n");
   if (last)
     chunk += "0\r\n\r\n";
-  say(chunk);
+  write_plaintext(chunk);
 }
 
 void server_connection::let_come(bool wanted) {
@@ -181,7 +181,7 @@ void server_connection::end_output(std::string_view last) {
   if (last.empty())
     write_more();
   else
-    say(last);
+    write_plaintext(last);
 }
 
 void server_connection::leave() {

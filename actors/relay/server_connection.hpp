@@ -60,7 +60,7 @@ private:
   using parser = boost::beast::http::response_parser<boost::beast::http::string_body>;
 
   void connected(const std::string& hello);
-  void say(std::string_view plaintext);
+  void write_plaintext(std::string_view plaintext);
   void write_more();
   void read_more();
   void received(std::string_view wire);

@@ -41,11 +41,11 @@ server_relay::server_relay(relay_loop& loop, server_relay_settings settings)
   for (const auto& address : settings_.servers)
     servers_.push_back({address, {}, true});
   for (const auto& address : settings_.remembered)
-    if (servers_.size() < relay_limits::servers_max && !knows(address))
+    if (servers_.size() < relay_limits::servers_max && !lists(address))
       servers_.push_back({address, {}, false});
 }
 
-bool server_relay::knows(const std::string& address) const {
+bool server_relay::lists(const std::string& address) const {
   return std::any_of(servers_.begin(), servers_.end(), [&](const server& s) { return s.address == address; });
 }
 

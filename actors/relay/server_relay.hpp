@@ -97,11 +97,11 @@ private:
   void wait_until_received(std::function<void(std::string)> then);
   void respond_to_joins(const std::string& why);
   void give_up_joins(monotonic_time now);
-  bool knows(const std::string& address) const;
+  bool lists(const std::string& address) const;
   void say_servers();
   void ask_for_servers();
   void take_servers(const std::string& json);
-  void say(bool answers);
+  void report_answers(bool answers);
 
   relay_loop& loop_;
   server_relay_settings settings_;

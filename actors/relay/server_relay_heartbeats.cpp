@@ -54,7 +54,7 @@ void server_relay::beaten(int status, const std::string& what) {
   if (alive)
     contact_at_ = loop_.now();
   complain(loop_.now());
-  say(alive);
+  report_answers(alive);
   if (alive || refused_)
     respond_to_joins(beat_failure_);
 }
@@ -86,7 +86,7 @@ void server_relay::say_servers() {
   settings_.servers_changed(all);
 }
 
-void server_relay::say(bool answers) {
+void server_relay::report_answers(bool answers) {
   if (answers_ == answers)
     return;
   answers_ = answers;

@@ -15,7 +15,7 @@ constexpr std::chrono::milliseconds join_limit{4500};
 void server_relay::join(const std::string& address, std::function<void(std::string)> then) {
   const auto where = split_host_port(address);
   const auto to = names_.find(where.host, where.number());
-  if (!knows(address) && servers_.size() >= relay_limits::servers_max)
+  if (!lists(address) && servers_.size() >= relay_limits::servers_max)
     return then("this agent has the maximum number of servers");
   if (!to)
     return then("lookup " + where.host + ": no such host, or not resolved yet");
@@ -32,7 +32,7 @@ void server_relay::join(const std::string& address, std::function<void(std::stri
     const auto keep = std::exchange(*limit, nullptr); // it may be the caller
     if (!why.empty() || stopping_)
       return then(why.empty() ? "this agent is stopping" : why);
-    if (!knows(kept->server())) {
+    if (!lists(kept->server())) {
       servers_.push_back({kept->server(), {}, true});
       say_servers();
       if (answers_ != true)

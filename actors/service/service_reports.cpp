@@ -25,8 +25,8 @@ service_reports service_reports::from_environment() {
   return {service_socket(), std::chrono::microseconds(0)};
 }
 
-void service_reports::say(const std::string& lines) {
-  const auto s = to_.say(lines);
+void service_reports::notify(const std::string& lines) {
+  const auto s = to_.notify(lines);
   if (!s && !complained_)
     log::warn("node", "notification of the service manager failed", {{"reason", s.error()}});
   complained_ = !s;
@@ -61,16 +61,16 @@ void service_reports::ready(std::shared_ptr<const vitals> numbers, time now) {
     watch_.emplace(watchdog_, now);
   next_ = now;
   status_sent_ = status_line();
-  say("READY=1\n" + status_sent_);
+  notify("READY=1\n" + status_sent_);
 }
 
 void service_reports::reloading(time now) {
   // From version 253 on (Type=notify-reload) systemd compares this with its own time:
   // CLOCK_MONOTONIC, which is this clock.
   const auto us = std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count();
-  say("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(us) +
-      "\n"
-      "STATUS=Reloads its configuration\n");
+  notify("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(us) +
+         "\n"
+         "STATUS=Reloads its configuration\n");
 }
 
 void service_reports::reloaded(bool taken_over, time now) {
@@ -78,13 +78,13 @@ void service_reports::reloaded(bool taken_over, time now) {
   if (!to_.wanted())
     return;
   status_sent_ = status_line();
-  say("READY=1\n" + status_sent_);
+  notify("READY=1\n" + status_sent_);
   look(now);
 }
 
 void service_reports::stopping() {
-  say("STOPPING=1\n"
-      "STATUS=Completes pending requests and stops\n");
+  notify("STOPPING=1\n"
+         "STATUS=Completes pending requests and stops\n");
 }
 
 service_reports::duration service_reports::until_due(time now) const {
@@ -111,7 +111,7 @@ void service_reports::look(time now) {
     status_sent_ = std::move(s);
   }
   if (!lines.empty())
-    say(lines);
+    notify(lines);
 }
 
 void service_reports::log_stall(const watchdog::decision& v) {

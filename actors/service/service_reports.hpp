@@ -40,7 +40,7 @@ public:
 
 private:
   std::string status_line() const;
-  void say(const std::string& lines);
+  void notify(const std::string& lines);
   void log_stall(const watchdog::decision& v);
 
   service_socket to_;

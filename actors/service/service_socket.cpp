@@ -84,7 +84,7 @@ service_socket& service_socket::operator=(service_socket&& other) noexcept {
   return *this;
 }
 
-status service_socket::say(std::string_view lines) const {
+status service_socket::notify(std::string_view lines) const {
   if (fd_ < 0)
     return done{};
   const auto* to = reinterpret_cast<const sockaddr*>(address_.data());

@@ -35,7 +35,7 @@ public:
 
   bool wanted() const { return fd_ >= 0; }
   /// Lines of NAME=value, separated by line breaks. Blocks at most a second if the manager is busy.
-  status say(std::string_view lines) const;
+  status notify(std::string_view lines) const;
 
 private:
   int fd_ = -1;

@@ -48,7 +48,7 @@ std::vector<command> check_commands() {
            .text = "Reads the checkpoints, the log and the other files as a server does at its start, and applies the\n"
                    "log to the checkpoint. Changes nothing. The exit code is 0 only if a server would start from the\n"
                    "directory.",
-           .asks = reach::nobody,
+           .asks = reach::nothing,
            .examples = {{"operator check /var/lib/belay", "Show each part and whether a server would start"},
                         {"operator check -format=json /var/lib/belay", "Print it as JSON"}},
            .run = check_data_directory}};

@@ -59,13 +59,13 @@ int maintenance(const options& o, terminal t) {
   json::object facts{{"Maintenance", enable}};
   if (!service.empty())
     facts.emplace("Service", service);
-  return tell(o, t,
-              service.empty() ? "/v1/agent/maintenance"
-                              : "/v1/agent/service/maintenance/" + go_compat::escape_path(service),
-              query, "Error " + verb + "ing " + what + " maintenance: ",
-              service.empty() ? "Node maintenance is now " + verb + "ed"
-                              : "Service maintenance is now " + verb + "ed for \"" + service + "\"",
-              std::move(facts));
+  return show_outcome(o, t,
+                      service.empty() ? "/v1/agent/maintenance"
+                                      : "/v1/agent/service/maintenance/" + go_compat::escape_path(service),
+                      query, "Error " + verb + "ing " + what + " maintenance: ",
+                      service.empty() ? "Node maintenance is now " + verb + "ed"
+                                      : "Service maintenance is now " + verb + "ed for \"" + service + "\"",
+                      std::move(facts));
 }
 
 } // namespace

@@ -42,7 +42,7 @@ int join(const options& o, terminal t) {
 int leave(const options& o, terminal t) {
   if (!o.words().empty())
     return o.wrong_usage(t, "Error found unexpected args: [" + joined(o.words(), " ") + "]");
-  return tell(o, t, "/v1/agent/leave", {}, "Error leaving: ", "Graceful leave complete");
+  return show_outcome(o, t, "/v1/agent/leave", {}, "Error leaving: ", "Graceful leave complete");
 }
 
 int force_leave(const options& o, terminal t) {
@@ -59,7 +59,7 @@ int force_leave(const options& o, terminal t) {
 }
 
 int reload(const options& o, terminal t) {
-  return tell(o, t, "/v1/agent/reload", {}, "Error reloading: ", "Configuration reload triggered");
+  return show_outcome(o, t, "/v1/agent/reload", {}, "Error reloading: ", "Configuration reload triggered");
 }
 
 } // namespace

@@ -34,8 +34,8 @@ int show(const options& o, terminal t, const std::string& path, const api_query&
   return 0;
 }
 
-int tell(const options& o, terminal t, const std::string& path, const api_query& query, const std::string& failed,
-         const std::string& line, json::object facts) {
+int show_outcome(const options& o, terminal t, const std::string& path, const api_query& query,
+                 const std::string& failed, const std::string& line, json::object facts) {
   const auto client = o.client(t);
   answer_of(client.ask("PUT", path, query), t, failed);
   return succeed(o, t, line, std::move(facts));

@@ -31,7 +31,7 @@ int show(const options& o, terminal t, const std::string& path, const api_query&
 
 /// Sends a PUT whose response has no content of interest, and prints `line`. An error begins with
 /// `failed`.
-int tell(const options& o, terminal t, const std::string& path, const api_query& query, const std::string& failed,
-         const std::string& line, boost::json::object facts = {});
+int show_outcome(const options& o, terminal t, const std::string& path, const api_query& query,
+                 const std::string& failed, const std::string& line, boost::json::object facts = {});
 
 } // namespace belay::cli

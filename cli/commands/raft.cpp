@@ -22,9 +22,9 @@ int raft_add_peer(const options& o, terminal t) {
     return error(t, "Error adding peer: cannot give both an address and id");
   const std::string what = id.empty() ? "address" : "id";
   const auto& value = id.empty() ? address : id;
-  return tell(o, t, "/v1/operator/raft/peer", o.query().add(what, value),
-              "Error adding peer: ", "Added peer with " + what + " \"" + value + "\"",
-              {{what == "id" ? "ID" : "Address", value}});
+  return show_outcome(o, t, "/v1/operator/raft/peer", o.query().add(what, value),
+                      "Error adding peer: ", "Added peer with " + what + " \"" + value + "\"",
+                      {{what == "id" ? "ID" : "Address", value}});
 }
 
 int raft_remove_peer(const options& o, terminal t) {

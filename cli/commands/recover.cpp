@@ -51,7 +51,7 @@ std::vector<command> recover_commands() {
       {.name = "operator raft recover",
        .help = "Recover from a lost majority: turn a stopped server into a one-server cluster",
        .text = "Works on the data directory, not over HTTP. Asks for confirmation before it changes anything.",
-       .asks = reach::nobody,
+       .asks = reach::nothing,
        .formats = false,
        .flags = {{"data-dir", text, "<folder>", "data directory of the stopped server"},
                  {"yes", toggle, "", "do not ask for confirmation"}},

@@ -53,8 +53,8 @@ int create_session(const options& o, terminal t) {
 
 int destroy_session(const options& o, terminal t) {
   const auto id = one_word(o, t);
-  return tell(o, t, "/v1/session/destroy/" + go_compat::escape_path(id), o.write_query(),
-              "Error destroying session: ", "Session destroyed: " + id, {{"ID", id}});
+  return show_outcome(o, t, "/v1/session/destroy/" + go_compat::escape_path(id), o.write_query(),
+                      "Error destroying session: ", "Session destroyed: " + id, {{"ID", id}});
 }
 
 std::string time_text(const json::value& session, std::string_view name) {

@@ -81,7 +81,7 @@ std::vector<command> snapshot_commands() {
       {.name = "snapshot inspect",
        .help = "Check an archive and show its metadata",
        .operands = "FILE",
-       .asks = reach::nobody,
+       .asks = reach::nothing,
        .examples = {{"snapshot inspect backup.snap", "Print ID, index, term and size, if all checksums are right"},
                     {"snapshot inspect -format=json backup.snap", "Print it as JSON"}},
        .run = inspect_snapshot},

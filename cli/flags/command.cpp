@@ -35,7 +35,7 @@ std::vector<flag> all_flags(const command& c) {
   std::vector<flag> out = c.flags;
   if (c.formats)
     out.push_back(format);
-  if (c.asks != reach::nobody)
+  if (c.asks != reach::nothing)
     out.insert(out.end(), std::begin(of_agents), std::end(of_agents));
   if (c.asks == reach::cluster)
     out.insert(out.end(), std::begin(of_clusters), std::end(of_clusters));

@@ -36,7 +36,7 @@ struct example {
 
 /// Which servers a command contacts.
 enum class reach : std::uint8_t {
-  nobody,
+  nothing,
   agent,   ///< the node itself: -http-addr, -token, and the options for TLS
   cluster, ///< also -datacenter and -stale
   two,     ///< two servers, given as operands instead of -http-addr; also a token for the second

@@ -58,7 +58,7 @@ constexpr int signals_ignored[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1,
 // ---- In the supervisor, which is a copy of this process, with whatever locks its other threads
 // held. It calls only functions that POSIX lists as async-signal-safe.
 
-void tell(int fd, report r) {
+void write_report(int fd, report r) {
   while (::write(fd, &r, sizeof r) < 0 && errno == EINTR) {
   }
 }
@@ -114,7 +114,7 @@ public:
       keep_to_deadline();
       if (waits[3].revents != 0) {
         fds_.terminal = -1;
-        tell(fds_.status, {report::hung_up, 0});
+        write_report(fds_.status, {report::hung_up, 0});
       }
       if (waits[0].revents != 0)
         take_orders();
@@ -163,7 +163,7 @@ private:
       return;
     siginfo_t is{};
     while (::waitid(P_PID, static_cast<id_t>(child_), &is, WSTOPPED | WNOHANG) == 0 && is.si_pid == child_) {
-      tell(fds_.status, {report::stopped, is.si_status});
+      write_report(fds_.status, {report::stopped, is.si_status});
       is = {};
     }
     // The command stays a zombie until the program drops it, so that the number of its group is not
@@ -172,7 +172,7 @@ private:
     if (::waitid(P_PID, static_cast<id_t>(child_), &is, WEXITED | WNOHANG | WNOWAIT) != 0 || is.si_pid != child_)
       return;
     ended_ = true;
-    tell(fds_.status, {is.si_code == CLD_EXITED ? report::exited : report::killed, is.si_status, overdue_});
+    write_report(fds_.status, {is.si_code == CLD_EXITED ? report::exited : report::killed, is.si_status, overdue_});
   }
 
   void take_orders() {
@@ -210,7 +210,7 @@ private:
   const int child_signals = ::signalfd(-1, &of_child, SFD_CLOEXEC | SFD_NONBLOCK);
   int failed[2];
   if (child_signals < 0 || ::pipe2(failed, O_CLOEXEC) != 0) {
-    tell(fds.status, {report::not_started, errno});
+    write_report(fds.status, {report::not_started, errno});
     ::_exit(127);
   }
   const pid_t child = ::fork();
@@ -225,11 +225,11 @@ private:
   while (child > 0 && (n = ::read(failed[0], &why, sizeof why)) < 0 && errno == EINTR) {
   }
   if (child < 0 || n == static_cast<ssize_t>(sizeof why)) {
-    tell(fds.status, {report::not_started, child < 0 ? fork_error : why});
+    write_report(fds.status, {report::not_started, child < 0 ? fork_error : why});
     ::_exit(127);
   }
   ::close(failed[0]);
-  tell(fds.status, {report::started, child});
+  write_report(fds.status, {report::started, child});
   supervising(child, fds, until).run(child_signals);
 }
 

@@ -42,7 +42,7 @@ task<result<held_ptr>> keep(face& f, making<hold> make, session& s, patience lim
     co_return h.why();
   auto kept = std::make_shared<held_parts>(f.weak_from_this(), std::move(*h));
   f.holds.insert(kept);
-  f.tell(*kept);
+  f.notify_watchers(*kept);
   co_return kept;
 }
 
@@ -53,7 +53,7 @@ task<status> hand_over(face& f, held_ptr h, std::string name, recipe how, sessio
   if (passed || passed.unknown())
     f.forget(h);
   else
-    f.tell(*h);
+    f.notify_watchers(*h);
   co_return passed;
 }
 
@@ -72,7 +72,7 @@ error closed_error() {
 
 void face::live_in(world& w) {
   held_by = std::make_unique<shared_session>(w, options.session);
-  (*held_by)->on_change([this] { tell(); });
+  (*held_by)->on_change([this] { notify_watchers(); });
 }
 
 void face::begin(const call_ptr& c, job make, bool with_session, instant deadline) {
@@ -82,13 +82,13 @@ void face::begin(const call_ptr& c, job make, bool with_session, instant deadlin
   c->running.start();
 }
 
-void face::tell() {
+void face::notify_watchers() {
   auto all = holds;
   for (const auto& h : all)
-    tell(*h);
+    notify_watchers(*h);
 }
 
-void face::tell(held_parts& h) {
+void face::notify_watchers(held_parts& h) {
   h.safe_until = ticks(h.it.safe_until());
   bool gone = (*held_by)->state() == session_state::lost || (*held_by)->state() == session_state::closed;
   if (gone)

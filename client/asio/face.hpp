@@ -94,8 +94,8 @@ public:
   void live_in(world& w);
   void begin(const call_ptr& c, job make, bool with_session, instant deadline);
   /// Updates all holds: until when they are safe, and whether they are lost.
-  void tell();
-  void tell(held_parts& h);
+  void notify_watchers();
+  void notify_watchers(held_parts& h);
   void lose(held_parts& h, const std::string& why);
   void forget(const held_ptr& h);
   /// Ends calls; releases all holds, and reports them as lost.

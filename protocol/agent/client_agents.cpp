@@ -152,7 +152,7 @@ void client_agents::are_servers(const std::set<std::string>& servers) {
 /// Whether the agent may act for the node, according to the
 /// catalog. If the node has no row, its first agent is accepted.
 std::optional<std::string> client_agents::objection(const identity& who, const evidence& by, const known& k,
-                                                    says what) {
+                                                    announcement what) {
   if (by.source.empty() || !k.of || MUTANT(any_agent_speaks_for_node))
     return std::nullopt;
   const auto& of = *k.of;
@@ -166,7 +166,7 @@ std::optional<std::string> client_agents::objection(const identity& who, const e
   if (by.source == of.address || (!own && by.authenticated))
     return std::nullopt;
   // An agent of 0.2.0 at another address than it advertises: "alive" changes nothing of the node.
-  if (what == says::is_there && by.authenticated && who.uuid == of.uuid && who.address == of.address)
+  if (what == announcement::is_there && by.authenticated && who.uuid == of.uuid && who.address == of.address)
     return std::nullopt;
   return "node '" + who.name + "' is registered at " + of.address + ", and this agent connects from " + by.source +
          " without the secret of the node: deregister the node if it has moved";
@@ -186,7 +186,7 @@ std::optional<std::string> client_agents::refusal_of(const identity& who, local_
     return agents_.size() < limits_.agents_max ? std::nullopt : std::optional<std::string>("too many client agents");
   }
   const bool as_accepted = it->second.accepted && it->second.who == who && it->second.by == by;
-  if (auto why = as_accepted ? std::nullopt : objection(who, by, it->second, says::is_there))
+  if (auto why = as_accepted ? std::nullopt : objection(who, by, it->second, announcement::is_there))
     return why;
   // If two agents have one name, the living one counts (one node). A new leader knows neither.
   const auto& k = it->second;
@@ -250,7 +250,7 @@ void client_agents::leaves(const identity& who, local_time now, const evidence& 
   const auto it = agents_.find(state::folded(who.name));
   if (it == agents_.end() && agents_.size() >= limits_.agents_max)
     return;
-  if (it != agents_.end() && (it->second.who.uuid != who.uuid || objection(who, by, it->second, says::leaves)))
+  if (it != agents_.end() && (it->second.who.uuid != who.uuid || objection(who, by, it->second, announcement::leaves)))
     return;
   auto& k = agents_[state::folded(who.name)];
   take(k, who, by);
@@ -301,7 +301,7 @@ std::optional<state::command> client_agents::look(const std::string& name, const
   const bool silent = !alive && now - k.last_contact > limits_.silence;
   take_owner(k, row, now);
   if (auto why = (k.received || k.leaving) && !k.accepted
-                     ? objection(k.who, k.by, k, k.leaving ? says::leaves : says::is_there)
+                     ? objection(k.who, k.by, k, k.leaving ? announcement::leaves : announcement::is_there)
                      : std::nullopt) {
     refused_at_look(k, std::move(*why));
     agents_.erase(it);

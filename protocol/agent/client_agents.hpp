@@ -151,8 +151,9 @@ private:
   static void take_owner(known& k, const state::node_record* row, local_time now);
   void await(const state::node_record& n, local_time from);
   void look_soon(known& k, local_time now) const;
-  enum class says : std::uint8_t { is_there, leaves };
-  static std::optional<std::string> objection(const identity& who, const evidence& by, const known& k, says what);
+  enum class announcement : std::uint8_t { is_there, leaves };
+  static std::optional<std::string> objection(const identity& who, const evidence& by, const known& k,
+                                              announcement what);
   void refused_at_look(const known& k, std::string why);
   void have_to_be_reachable(const std::vector<state::node_ptr>& nodes, const std::set<std::string>& servers);
 

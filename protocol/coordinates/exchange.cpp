@@ -26,7 +26,7 @@ std::vector<std::pair<node_id, message>> exchange::tick(const std::set<node_id>&
     peers_.try_emplace(peer, peer_state{0, last_change_, std::nullopt});
   say_own(now, wall_ms);
   for (auto& [peer, state] : peers_)
-    tell(peer, state, out);
+    append_message(peer, state, out);
   ask_next(now, out);
   return out;
 }
@@ -98,7 +98,7 @@ void exchange::say_own(local_time now, std::uint64_t wall_ms) {
 
 /// A peer with a new connection gets all rows, since earlier ones may be lost. Later it gets only
 /// the rows that entered the cluster here; the servers that received the others send those.
-void exchange::tell(node_id peer, peer_state& state, std::vector<std::pair<node_id, message>>& out) const {
+void exchange::append_message(node_id peer, peer_state& state, std::vector<std::pair<node_id, message>>& out) const {
   news n;
   for (auto at = changes_.upper_bound(state.sent_up_to); at != changes_.end() && n.rows.size() < news_rows_max; ++at) {
     state.sent_up_to = at->first;

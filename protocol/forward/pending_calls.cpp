@@ -25,7 +25,7 @@ bool pending_calls::enqueue(queued_call c) {
     return true;
   }
   PROBE("peer: too many writes wait");
-  tell(MUTANT(full_table_answers_nobody) ? origin{} : c.from, call_outcome::refused, overloaded);
+  respond(MUTANT(full_table_answers_nobody) ? origin{} : c.from, call_outcome::refused, overloaded);
   return false;
 }
 
@@ -130,7 +130,7 @@ void pending_calls::keep(queued_calls& where, queued_call c) {
     return;
   }
   PROBE("peer: too many writes wait again");
-  tell(c.from, call_outcome::refused, overloaded);
+  respond(c.from, call_outcome::refused, overloaded);
 }
 
 void pending_calls::end_wait(request_id id) {
@@ -148,7 +148,7 @@ void pending_calls::expire(local_time now, const leadership& leader) {
       if (c.deadline > now && (c.waits || !leaderless))
         queued_.add(std::move(c));
       else
-        tell(c.from, call_outcome::refused, no_leader);
+        respond(c.from, call_outcome::refused, no_leader);
     }
   }
   ended_.clear();
@@ -156,7 +156,7 @@ void pending_calls::expire(local_time now, const leadership& leader) {
     std::erase_if(renewals, [&](const renew_here& r) {
       if (r.deadline > now)
         return false;
-      tell(r.from, call_outcome::refused, no_leader);
+      respond(r.from, call_outcome::refused, no_leader);
       return true;
     });
   for (auto it = forwarded_.begin(); it != forwarded_.end();) {
@@ -165,7 +165,7 @@ void pending_calls::expire(local_time now, const leadership& leader) {
       continue;
     }
     PROBE("peer: forwarded write never answered");
-    tell(it->second.requested.from, call_outcome::unknown, never_answered);
+    respond(it->second.requested.from, call_outcome::unknown, never_answered);
     it = forwarded_.erase(it);
   }
   // This node leads with a quorum that lacks the entry: a new member may be far behind.
@@ -176,7 +176,7 @@ void pending_calls::expire(local_time now, const leadership& leader) {
     if (o.from.node != self_ || o.from.id.is_zero())
       continue;
     PROBE("peer: own write not committed in time");
-    tell(std::exchange(o.from, origin{}), call_outcome::unknown, never_answered);
+    respond(std::exchange(o.from, origin{}), call_outcome::unknown, never_answered);
   }
   // Done, but this node does not receive the entry: its disk may be full.
   for (auto it = until_committed_.begin(); it != until_committed_.end();) {
@@ -221,7 +221,7 @@ std::vector<origin> pending_calls::committed(const std::vector<raft::entry>& ent
   for (const auto& e : entries) {
     while (!origins_.empty() && origins_first_ < e.index) {
       PROBE("peer: snapshot in the place of an own write");
-      tell(next(), call_outcome::unknown, leadership_lost); // the reply is unknown here
+      respond(next(), call_outcome::unknown, leadership_lost); // the reply is unknown here
     }
     found.push_back(!origins_.empty() && origins_first_ == e.index ? next() : origin{});
   }
@@ -231,7 +231,7 @@ std::vector<origin> pending_calls::committed(const std::vector<raft::entry>& ent
 void pending_calls::unknown_from(log_index first) {
   while (!origins_.empty() && origins_first_.value + origins_.size() > first.value) {
     PROBE("peer: own write unknown, leadership lost");
-    tell(origins_.back().from, call_outcome::unknown, leadership_lost);
+    respond(origins_.back().from, call_outcome::unknown, leadership_lost);
     origins_.pop_back();
   }
 }
@@ -248,7 +248,7 @@ bool pending_calls::answered(node_id from, reply r, log_index commit) {
     PROBE("peer: forwarded write asked again");
     keep(MUTANT(asked_again_at_once) ? queued_ : misdirected_, std::move(requested));
   } else if (r.outcome != call_outcome::done) {
-    tell(requested.from, r.outcome, std::move(r.bytes));
+    respond(requested.from, r.outcome, std::move(r.bytes));
   } else if (requested.kind == call_kind::renew_session) {
     actions_.push_back(pass_answer{std::move(requested), std::move(r)});
   } else {
@@ -288,7 +288,7 @@ void pending_calls::forwarded_unknown(Lost lost, const char* text) {
     if (f.requested.kind == call_kind::renew_session || MUTANT(forwarded_write_retried))
       keep(queued_, std::move(f.requested)); // harmless when done twice
     else
-      tell(f.requested.from, call_outcome::unknown, text);
+      respond(f.requested.from, call_outcome::unknown, text);
     it = forwarded_.erase(it);
   }
 }
@@ -301,7 +301,7 @@ void pending_calls::peer_lost(node_id peer) {
   forwarded_unknown([peer](node_id requested) { return requested == peer; }, connection_lost);
 }
 
-void pending_calls::tell(const origin& to, call_outcome outcome, std::string text) {
+void pending_calls::respond(const origin& to, call_outcome outcome, std::string text) {
   const auto outcome_sent =
       MUTANT(unknown_told_as_refused) && outcome == call_outcome::unknown ? call_outcome::refused : outcome;
   if (to.id.is_zero())

@@ -98,7 +98,7 @@ public:
   void expire(local_time now, const leadership& leader);
 
   /// Sends a refused or unknown outcome to the origin of the call, local or remote.
-  void tell(const origin& to, call_outcome outcome, std::string text);
+  void respond(const origin& to, call_outcome outcome, std::string text);
 
   /// Actions since the last call, in order.
   std::vector<call_action> take_actions() { return std::exchange(actions_, {}); }

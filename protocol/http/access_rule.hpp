@@ -8,9 +8,9 @@ namespace belay::http {
 
 /// What decides, and about what.
 enum class access : std::uint8_t {
-  nobody,   ///< no permission is needed, not even a known token
-  by_state, ///< the state machine, for the rows requested (protocol/state/acl/permissions.hpp)
-  by_agent, ///< the agent, for its services and checks (protocol/agent/agent_permissions.hpp)
+  unrestricted, ///< no permission is needed, not even a known token
+  by_state,     ///< the state machine, for the rows requested (protocol/state/acl/permissions.hpp)
+  by_agent,     ///< the agent, for its services and checks (protocol/agent/agent_permissions.hpp)
   // Checked with the token before anything else; names are those of this server's node.
   agent_read,
   agent_write,

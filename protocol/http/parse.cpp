@@ -338,7 +338,7 @@ parsed_request parse(const raw_request& r, const route_settings& s, const std::f
   }
   if (s.acl_enabled) {
     out.by = auth_context_of(c);
-    if (out.needs != access::nobody)
+    if (out.needs != access::unrestricted)
       attach_auth_context(out.action, *out.by, s.acl_lists_need_permission);
   }
   return out;

@@ -198,7 +198,7 @@ struct parsed_request {
   std::string secret_for_servers{};       ///< the token for servers, as received; empty: anonymous
   std::optional<cached_read> cached = {}; ///< nullopt: without `?cached`, or it has no effect here
   std::size_t memory = 0;                 ///< approximate bytes that the action takes besides the request's text
-  access needs = access::nobody;          ///< needed permission, if ACLs are on and the action is not a response
+  access needs = access::unrestricted;    ///< needed permission, if ACLs are on and the action is not a response
 };
 
 /// Settings for routing; fixed per process (except by reload).

@@ -15,7 +15,7 @@ constexpr std::uint64_t wall_max = std::uint64_t{1} << 50;
 
 } // namespace
 
-clock_sample peer_clocks::say(node_id peer, cluster_time wall, local_time now) const {
+clock_sample peer_clocks::sample_for(node_id peer, cluster_time wall, local_time now) const {
   clock_sample sample{static_cast<std::uint64_t>(now.count()), wall, 0, 0};
   if (const auto it = peers_.find(peer); it != peers_.end()) {
     sample.contact_ns = it->second.sent_ns;

@@ -28,7 +28,7 @@ struct clock_skew {
 
 class peer_clocks {
 public:
-  clock_sample say(node_id peer, cluster_time wall, local_time now) const;
+  clock_sample sample_for(node_id peer, cluster_time wall, local_time now) const;
   /// @returns nullopt: the peer has not received a mark yet, or sent an impossible one
   std::optional<clock_skew> received(node_id peer, const clock_sample& sample, cluster_time wall, local_time now);
   void lost(node_id peer) { peers_.erase(peer); }

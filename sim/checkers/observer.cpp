@@ -45,7 +45,7 @@ void observer::complain(const char* checker, const std::string& text) {
   if (complaint_)
     return;
   complaint_.emplace(checker, text);
-  trace_.line(time_.now(), nobody, std::string("BROKEN (") + checker + "): " + text);
+  trace_.line(time_.now(), no_node, std::string("BROKEN (") + checker + "): " + text);
 }
 
 void observer::before(const enlisted& who, const caf::type_erased_tuple& message) {

@@ -146,7 +146,7 @@ void credential_operator::next_of_settings() {
     doors_.known.authority = *current_.authorities.begin();
     PROBE("credentials: another authority counts");
   }
-  trace_.line(time_.now(), nobody, "all servers have step " + std::to_string(steps_) + " of the credentials");
+  trace_.line(time_.now(), no_node, "all servers have step " + std::to_string(steps_) + " of the credentials");
 }
 
 void credential_operator::give(std::size_t node, credential_facts f) {

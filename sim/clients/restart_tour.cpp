@@ -176,7 +176,7 @@ broken restart_tour::run_kind(const operation_kind& kind, const steps& by) {
   if (kind.steps.empty())
     return "there is no example of " + kind.name;
   if (trace_.wanted())
-    trace_.line(time_.now(), nobody, "kind " + kind.name);
+    trace_.line(time_.now(), no_node, "kind " + kind.name);
   home_ = draw(nodes_.size());
   std::size_t requests = 0;
   for (const auto& step : kind.steps) {

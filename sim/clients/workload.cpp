@@ -91,7 +91,7 @@ void workload::start() {
     if (c.home >= swarm_.nodes) // after the spares
       c.home += swarm_.spares;
     c.self = spawn_client(i);
-    time_.enlist(nobody, actor_kind::client, c.self);
+    time_.enlist(no_node, actor_kind::client, c.self);
     next_turn(c, milliseconds(200 + 37 * i));
   }
 }

@@ -33,9 +33,9 @@ constexpr share<lasting_fault> lasting_faults[] = {
     {lasting_fault::down, 1}, {lasting_fault::paused, 1}, {lasting_fault::unheard, 1}, {lasting_fault::deaf, 1}};
 
 /// Which node is cut off during a leadership transfer.
-enum class cut_in_transfer : std::uint8_t { nobody, old_leader, anyone };
+enum class cut_in_transfer : std::uint8_t { no_node, old_leader, anyone };
 constexpr share<cut_in_transfer> cuts_in_transfer[] = {
-    {cut_in_transfer::nobody, 1}, {cut_in_transfer::old_leader, 1}, {cut_in_transfer::anyone, 1}};
+    {cut_in_transfer::no_node, 1}, {cut_in_transfer::old_leader, 1}, {cut_in_transfer::anyone, 1}};
 
 } // namespace
 
@@ -178,7 +178,7 @@ void nemesis::act() {
       count_fault("transfer");
       caf::anon_send(nodes_.handles(*leader).raft_peer, actors::hand_over_leadership{voters[draw(voters.size())]});
       // The old leader does not learn of the new one, or messages of the new one are lost.
-      if (const auto whom = draw_action(cuts_in_transfer); whom != cut_in_transfer::nobody)
+      if (const auto whom = draw_action(cuts_in_transfer); whom != cut_in_transfer::no_node)
         later(milliseconds(draw(120)),
               [this, node = whom == cut_in_transfer::old_leader ? *leader : draw(nodes_.size())] {
                 if (nodes_.running(node))
@@ -470,7 +470,7 @@ void nemesis::split(std::uint64_t sides) {
     for (std::size_t b = 0; b < nodes_.size(); ++b)
       if ((sides >> a & 1) != (sides >> b & 1))
         across.emplace_back(a, b);
-  trace_.line(time_.now(), nobody, "the network is split");
+  trace_.line(time_.now(), no_node, "the network is split");
   const auto longest = swarm_.longest_partition;
   const bool lasts = longest > longest.zero() && draw(4) == 3;
   cut(std::move(across), lasts ? longest : shortest_cut);

@@ -119,7 +119,7 @@ public:
   ~cluster_stage() override { nodes_.gone = nullptr; }
 
   run_report execute() {
-    story_.line(time_.now(), nobody, "seed " + std::to_string(tape_.seed()) + ": " + words_of_run());
+    story_.line(time_.now(), no_node, "seed " + std::to_string(tape_.seed()) + ": " + words_of_run());
     {
       // Also if something is thrown.
       struct end_of_clients {
@@ -136,7 +136,7 @@ public:
     }
     fine();
     if (report_.outcome != run_outcome::passed)
-      story_.line(time_.now(), nobody, "BROKEN: " + report_.checker + ": " + report_.what);
+      story_.line(time_.now(), no_node, "BROKEN: " + report_.checker + ": " + report_.what);
     report_.trace_hash = story_.hash() ^ node_actors_.hash() * 3;
     report_.events = node_actors_.events();
     report_.duration = time_.now();
@@ -168,7 +168,7 @@ public:
   void note(std::uint64_t what) override { story_.add(what); }
   bool traces() const override { return story_.wanted(); }
   void tell(std::string_view who, const std::string& text) override {
-    story_.line(time_.now(), nobody, std::string(who) + (who.empty() ? "" : " ") + text);
+    story_.line(time_.now(), no_node, std::string(who) + (who.empty() ? "" : " ") + text);
   }
 
 private:
@@ -226,7 +226,7 @@ private:
   void recover() {
     nemesis_.heal();
     plan_.heal();
-    story_.line(time_.now(), nobody, "the faults are over");
+    story_.line(time_.now(), no_node, "the faults are over");
     const auto healed_at = time_.now();
     const auto end = healed_at + plan_.calm;
     auto owed = plan_.owed();

@@ -92,7 +92,7 @@ std::uint64_t library_ground::choose_rarely(std::uint16_t number, std::uint64_t 
 }
 
 void library_ground::tell(std::string_view who, const std::string& text) {
-  trace_.line(time_.now(), nobody, std::string(who) + (who.empty() ? "" : " ") + text);
+  trace_.line(time_.now(), no_node, std::string(who) + (who.empty() ? "" : " ") + text);
 }
 
 std::shared_ptr<operation> library_ground::begun_renewal(std::size_t server, const std::string& bytes) {

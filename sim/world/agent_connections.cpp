@@ -38,7 +38,7 @@ agent_connections::id agent_connections::dial(std::size_t agent, const std::stri
   trace_.count();
   const auto server = server_at(address);
   if (!server) { // no response at all
-    c.server = nobody;
+    c.server = no_node;
     return number;
   }
   c.server = *server;

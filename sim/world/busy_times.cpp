@@ -13,7 +13,7 @@ constexpr std::uint32_t long_per_million = 100'000;
 virtual_time busy_times::of(const enlisted& who) {
   if (who.kind == actor_kind::log || who.kind == actor_kind::checkpoints)
     return of_disk(who, {stream_kind::disk, static_cast<std::uint16_t>(256 + who.node)});
-  if (swarm_.slow_per_million > 0 && who.node != nobody)
+  if (swarm_.slow_per_million > 0 && who.node != no_node)
     if (const auto n = tape_.choose_rarely({stream_kind::schedule, 1}, 60, swarm_.slow_per_million); n != 0) {
       // The tables have the longest handlers: whole lists, whole checkpoints.
       const bool long_one =

@@ -250,7 +250,7 @@ actors::http_gateway_actor cluster::spawn_gateway(std::size_t index, const actor
 
 void cluster::before(const enlisted& who, const caf::type_erased_tuple& message) {
   using namespace actors;
-  if (who.kind != actor_kind::gateway || who.node == nobody || is_agent(who.node))
+  if (who.kind != actor_kind::gateway || who.node == no_node || is_agent(who.node))
     return;
   auto& n = nodes_[who.node];
   const auto hand_on = [&](const auto& answer) {

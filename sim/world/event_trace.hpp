@@ -13,7 +13,7 @@
 namespace belay::sim {
 
 /// The node of events that belong to none.
-inline constexpr std::size_t nobody = SIZE_MAX;
+inline constexpr std::size_t no_node = SIZE_MAX;
 
 class event_trace {
 public:
@@ -34,7 +34,7 @@ public:
     if (!reader_)
       return;
     char head[48];
-    if (node == nobody)
+    if (node == no_node)
       std::snprintf(head, sizeof head, "%11.6f  --  ", static_cast<double>(at.count()) / 1e9);
     else
       std::snprintf(head, sizeof head, "%11.6f  n%zu  ", static_cast<double>(at.count()) / 1e9, node);

@@ -215,7 +215,7 @@ bool schedule::step(virtual_time end) {
         until = of_thread->second;
       } else if (const auto d = busy(s->who); d > virtual_time::zero()) {
         until += d;
-        if (s->who.node != nobody)
+        if (s->who.node != no_node)
           occupied_[thread_of(s->who)] = until;
       }
       if (until > now()) {

@@ -35,7 +35,7 @@ const char* name_of(actor_kind k);
 /// One living actor of the simulation.
 struct enlisted {
   std::uint64_t number = 0; ///< in order of creation
-  std::size_t node = nobody;
+  std::size_t node = no_node;
   actor_kind kind = actor_kind::client;
   caf::actor handle;
 };

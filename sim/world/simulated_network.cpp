@@ -33,7 +33,7 @@ void simulated_network::announce(std::size_t node, node_id id, actors::raft_peer
     } else {
       // A new process dials. Its predecessor's connections are over, noticed or not.
       if (up_.erase(ordered(node, other)) != 0)
-        tell(other, last_ids_[node], false);
+        notify(other, last_ids_[node], false);
       dial(node, other);
     }
   }
@@ -79,7 +79,7 @@ void simulated_network::connect(std::size_t a, std::size_t b) {
     directions_[{from, to}] = direction{epoch, time_.now(), encrypted[{from, to}], {}, {}};
   for (const auto& [from, to] : {pair{a, b}, pair{b, a}}) {
     write(from, to, ends_[from].hello);
-    tell(to, ends_[from].id, true, encrypted[{to, from}]);
+    notify(to, ends_[from].id, true, encrypted[{to, from}]);
   }
 }
 
@@ -90,10 +90,10 @@ void simulated_network::disconnect(std::size_t a, std::size_t b) {
   directions_.erase({b, a});
   for (const auto& [from, to] : {pair{a, b}, pair{b, a}})
     if (ends_.contains(to))
-      tell(to, last_ids_[from], false); // also about a node that is gone: nothing else will report it
+      notify(to, last_ids_[from], false); // also about a node that is gone: nothing else will report it
 }
 
-void simulated_network::tell(std::size_t node, node_id peer, bool up, bool encrypted) {
+void simulated_network::notify(std::size_t node, node_id peer, bool up, bool encrypted) {
   trace_.add(0x7000 + node * 64 + (up ? 32 : 0) + peer.value);
   // After the frames that came over the connection.
   const auto d = faults.latency + std::chrono::nanoseconds(1);
@@ -236,7 +236,7 @@ void simulated_network::forget(std::size_t node, node_id id, std::size_t other, 
   up_.erase(it);
   if (!ends_.contains(other))
     return;
-  tell(other, id, false);
+  notify(other, id, false);
   if (ends_.contains(node))
     dial(node, other);
 }

@@ -86,7 +86,7 @@ private:
   void write(std::size_t from, std::size_t to, const wire::frame& f);
   void travel(std::size_t from, std::size_t to, std::string bytes, virtual_time delay, bool in_order);
   void arrive(std::size_t from, std::size_t to, const std::string& bytes);
-  void tell(std::size_t node, node_id peer, bool up, bool encrypted = false);
+  void notify(std::size_t node, node_id peer, bool up, bool encrypted = false);
   bool is_encrypted(std::size_t from, std::size_t to) const;
   bool speaks_to(std::size_t node, node_id peer) const;
 

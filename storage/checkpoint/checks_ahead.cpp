@@ -29,7 +29,7 @@ bool checks_ahead::start(lmdb_transaction& txn, char tag) {
 
 void checks_ahead::look(lmdb_transaction& txn, char tag) {
   std::uint64_t rows = 0;
-  const auto tell = [&](std::uint64_t state_bits) {
+  const auto publish = [&](std::uint64_t state_bits) {
     known_.store(rows | state_bits, std::memory_order_release);
     known_.notify_one();
   };
@@ -40,11 +40,11 @@ void checks_ahead::look(lmdb_transaction& txn, char tag) {
   for (; rc == 0 && c.key().front() == tag && checked(c.key(), c.value()); rc = c.next()) {
     if (++rows % sent_together != 0)
       continue;
-    tell(0);
+    publish(0);
     if (given_up_.load(std::memory_order_relaxed))
       break;
   }
-  tell(ended);
+  publish(ended);
 }
 
 bool checks_ahead::wait_for(std::uint64_t row) {

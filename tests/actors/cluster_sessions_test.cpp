@@ -180,10 +180,10 @@ public:
         [this](const write_results& w) { written_.insert(written_.end(), w.list.begin(), w.list.end()); }));
     node_actors_->session_reaper =
         system_.spawn<session_reaper>(nullptr, node_actors_, std::vector<state::session_ptr>{}, log_index{4}, counted_);
-    tell(tick_atom::value);
+    post(tick_atom::value);
   }
   ~reaper_alone() {
-    tell(stop_atom::value);
+    post(stop_atom::value);
     caf::anon_send(node_actors_->raft_peer, stop_atom::value);
     caf::anon_send(node_actors_->gateways.front(), stop_atom::value);
     settle();
@@ -193,7 +193,7 @@ public:
   }
 
   template <class Message>
-  void tell(const Message& m) {
+  void post(const Message& m) {
     caf::anon_send(node_actors_->session_reaper, m);
     settle();
   }
@@ -201,14 +201,14 @@ public:
     cluster_view v;
     v.soft.term = term_id{term};
     v.serving = serving;
-    tell(lease_extended{serving ? scheduler_.clock().now() + std::chrono::hours(10) : monotonic_time{}});
-    tell(v);
+    post(lease_extended{serving ? scheduler_.clock().now() + std::chrono::hours(10) : monotonic_time{}});
+    post(v);
   }
   void change(const std::string& id, bool created) {
     auto s = std::make_shared<state::session_record>();
     s->id = id;
     s->ttl_ns = std::chrono::nanoseconds(ttl).count();
-    tell(publish_effects{{state::session_changed{s, created}}});
+    post(publish_effects{{state::session_changed{s, created}}});
   }
   void pass(milliseconds d) {
     for (milliseconds gone{0}; gone < d; gone += milliseconds(10)) {
@@ -228,9 +228,9 @@ public:
     s->id = id;
     s->ttl_ns = std::chrono::nanoseconds(lives).count();
     s->ttl_mode = state::session_ttl_mode::exact;
-    tell(publish_effects{{state::session_changed{s, true}}});
+    post(publish_effects{{state::session_changed{s, true}}});
   }
-  void lose_the_lease() { tell(lease_extended{}); }
+  void lose_the_lease() { post(lease_extended{}); }
   /// Time passes, and no actor runs.
   void stall(milliseconds d) { scheduler_.clock().current_time += d; }
   std::vector<std::string> ended() const {
@@ -322,7 +322,7 @@ TEST_CASE("timers run on the leader only, and from the start of its leadership",
   r.change("s", true);
   r.pass(5 * ttl);
   CHECK(r.proposed().empty());
-  r.tell(renew_request{{node_id{1}, request_id{1}}, "s", r.now() + seconds(7)});
+  r.post(renew_request{{node_id{1}, request_id{1}}, "s", r.now() + seconds(7)});
   REQUIRE(r.renewed().size() == 1);
   CHECK_FALSE(r.renewed().front().known);
 
@@ -344,7 +344,7 @@ TEST_CASE("a session that is about to expire cannot be renewed any longer", "[ac
   r.change("s", true);
   r.pass(2 * ttl + milliseconds(100));
   REQUIRE(r.proposed().size() == 1);
-  r.tell(renew_request{{node_id{1}, request_id{1}}, "s", r.now() + seconds(7)});
+  r.post(renew_request{{node_id{1}, request_id{1}}, "s", r.now() + seconds(7)});
   CHECK(r.renewed().empty());
   r.change("s", false);
   REQUIRE(r.renewed().size() == 1);
@@ -354,13 +354,13 @@ TEST_CASE("a session that is about to expire cannot be renewed any longer", "[ac
   // Proposals may be lost with the leadership: then the next leader decides.
   r.change("t", true);
   r.pass(2 * ttl + milliseconds(100));
-  r.tell(renew_request{{node_id{1}, request_id{2}}, "t", r.now() + seconds(7)});
+  r.post(renew_request{{node_id{1}, request_id{2}}, "t", r.now() + seconds(7)});
   REQUIRE(r.renewed().size() == 1);
   r.lead(1, false);
   REQUIRE(r.renewed().size() == 2);
   CHECK_FALSE(r.renewed().back().known);
   r.lead(3);
-  r.tell(renew_request{{node_id{1}, request_id{2}}, "t", r.now() + seconds(7)});
+  r.post(renew_request{{node_id{1}, request_id{2}}, "t", r.now() + seconds(7)});
   REQUIRE(r.renewed().size() == 3);
   CHECK(r.renewed().back().session != nullptr);
 }
@@ -371,8 +371,8 @@ TEST_CASE("a renewal of a session that is about to expire is answered by its dea
   r.lead(1);
   r.change("s", true);
   r.pass(2 * ttl + milliseconds(100));
-  r.tell(renew_request{{node_id{1}, request_id{1}}, "s", r.now() + seconds(7)});
-  r.tell(renew_request{{node_id{1}, request_id{2}}, "s", r.now() + seconds(9)});
+  r.post(renew_request{{node_id{1}, request_id{1}}, "s", r.now() + seconds(7)});
+  r.post(renew_request{{node_id{1}, request_id{2}}, "s", r.now() + seconds(9)});
   r.pass(seconds(6));
   CHECK(r.renewed().empty());
   r.pass(seconds(2));
@@ -389,8 +389,8 @@ TEST_CASE("a renewal counts only under the lease", "[actors][sessions]") {
   reaper_alone r;
   r.lead(1);
   r.change("s", true);
-  r.tell(lease_extended{});
-  r.tell(renew_request{{node_id{1}, request_id{1}}, "s", r.now() + seconds(7)});
+  r.post(lease_extended{});
+  r.post(renew_request{{node_id{1}, request_id{1}}, "s", r.now() + seconds(7)});
   REQUIRE(r.renewed().size() == 1);
   CHECK_FALSE(r.renewed().front().known);
 }
@@ -404,8 +404,8 @@ TEST_CASE("a renewal counts without a lease if a quorum has confirmed this leade
   const auto renewal = [&](std::uint64_t confirmed) {
     return renew_request{{node_id{1}, request_id{1}}, "s", r.now() + seconds(7), term_id{confirmed}};
   };
-  r.tell(renewal(3));
-  r.tell(renewal(4));
+  r.post(renewal(3));
+  r.post(renewal(4));
   REQUIRE(r.renewed().size() == 2);
   CHECK_FALSE(r.renewed()[0].known);
   CHECK(r.renewed()[1].known);
@@ -455,7 +455,7 @@ TEST_CASE("tables that were replaced have their sessions timed afresh", "[actors
   auto kept = std::make_shared<state::session_record>();
   kept->id = "kept";
   kept->ttl_ns = std::chrono::nanoseconds(ttl).count();
-  r.tell(publish_effects{{state::everything_changed{true, log_index{9}}, state::session_changed{kept, true}}});
+  r.post(publish_effects{{state::everything_changed{true, log_index{9}}, state::session_changed{kept, true}}});
   r.pass(2 * ttl + milliseconds(100));
   REQUIRE(r.proposed().size() == 1);
   const auto command = wire::decode_command(*r.proposed().front().command);
@@ -469,19 +469,19 @@ TEST_CASE("a leader with its lease renews without asking raft_peer, one session 
   reaper_alone r;
   r.change("s", true);
   r.create_exact("e", milliseconds(500));
-  r.tell(renew_session{request_id{1}, "s"});
+  r.post(renew_session{request_id{1}, "s"});
   CHECK(r.passed_on().size() == 1); // it does not lead
   r.lead(1);
-  r.tell(renew_session{request_id{2}, "s"});
-  r.tell(renew_session{request_id{3}, "none"});
-  r.tell(renew_session{request_id{4}, forward::renewal_list({"e", "none", "s"})});
+  r.post(renew_session{request_id{2}, "s"});
+  r.post(renew_session{request_id{3}, "none"});
+  r.post(renew_session{request_id{4}, forward::renewal_list({"e", "none", "s"})});
   REQUIRE(r.received().size() == 3);
   CHECK(r.received()[0].session->id == "s");
   CHECK(r.received()[1].session == nullptr);
   const auto twice = static_cast<std::uint64_t>(2 * std::chrono::duration_cast<milliseconds>(ttl).count());
   CHECK(r.received()[2].of_list == forward::renewed_lifetimes{500, std::nullopt, twice});
   r.lose_the_lease();
-  r.tell(renew_session{request_id{5}, "s"});
+  r.post(renew_session{request_id{5}, "s"});
   CHECK(r.passed_on().size() == 2);
   CHECK(r.received().size() == 3);
 }
@@ -490,7 +490,7 @@ TEST_CASE("a list of renewals of another server is answered as a list", "[actors
   reaper_alone r;
   r.create_exact("e", milliseconds(500));
   r.lead(1);
-  r.tell(renew_request{{node_id{2}, request_id{1}}, forward::renewal_list({"none", "e"}), r.now() + seconds(7)});
+  r.post(renew_request{{node_id{2}, request_id{1}}, forward::renewal_list({"none", "e"}), r.now() + seconds(7)});
   REQUIRE(r.renewed().size() == 1);
   CHECK(r.renewed().front().known);
   CHECK(r.renewed().front().of_list == forward::renewed_lifetimes{std::nullopt, 500});
@@ -512,7 +512,7 @@ TEST_CASE("a renewal counts from its arrival, also of an exact session", "[actor
   r.lead(1);
   r.create_exact("e", milliseconds(500));
   r.pass(milliseconds(490));
-  r.tell(renew_session{request_id{1}, "e"});
+  r.post(renew_session{request_id{1}, "e"});
   r.pass(milliseconds(490));
   CHECK(r.ended().empty());
   r.pass(milliseconds(20));
@@ -542,7 +542,7 @@ TEST_CASE("a held claim shows the remaining time of its session", "[actors][sess
   held.session = "e";
   held.state = state::claim_state::held;
   w.list.push_back({request_id{1}, wire::call_outcome::done, held, log_index{5}, {}});
-  r.tell(w);
+  r.post(w);
   REQUIRE(r.written().size() == 1);
   CHECK(r.written().front().session_ttl_ms == 400);
 }

@@ -101,7 +101,7 @@ public:
   ~unverified_peer() { hang_up(); }
   unverified_peer(const unverified_peer&) = delete;
 
-  void say(const std::string& bytes) { ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL); }
+  void send_bytes(const std::string& bytes) { ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL); }
   void hang_up() {
     if (fd_ >= 0)
       ::close(std::exchange(fd_, -1));
@@ -299,8 +299,8 @@ public:
     node_actors_->peer_link = caf::actor_cast<peer_link_actor>(system.spawn_class<peer_link, caf::no_spawn_options>(
         on_multiplexer, node_actors_, settings, *listener, id_, numbers_));
     if (announced)
-      tell(announce{hello_of(id_, address())});
-    tell(tick_atom::value);
+      post(announce{hello_of(id_, address())});
+    post(tick_atom::value);
   }
   ~link_end() { stop(); }
 
@@ -308,7 +308,7 @@ public:
   void stop() {
     if (!node_actors_->peer_link)
       return;
-    tell(stop_atom::value);
+    post(stop_atom::value);
     caf::anon_send(node_actors_->raft_peer, stop_atom::value);
     caf::scoped_actor self{system_};
     self->wait_for(caf::actor_cast<caf::actor>(node_actors_->peer_link),
@@ -317,30 +317,30 @@ public:
   }
 
   template <class Message>
-  void tell(const Message& m) {
+  void post(const Message& m) {
     caf::anon_send(node_actors_->peer_link, m);
   }
-  void dial(std::vector<std::string> addresses) { tell(dial_peers{std::move(addresses), {}}); }
+  void dial(std::vector<std::string> addresses) { post(dial_peers{std::move(addresses), {}}); }
   /// Dials like a server that knows its cluster.
   void dial_members(std::vector<std::string> addresses, const std::vector<node_id>& members) {
     dial_peers d{std::move(addresses), {}};
     for (auto id : members)
       d.members[id];
-    tell(d);
+    post(d);
   }
   void dial_members(const std::map<node_id, std::string>& members) {
     dial_peers d{{}, members};
     for (const auto& [id, where] : members)
       if (id != id_)
         d.addresses.push_back(where);
-    tell(d);
+    post(d);
   }
   /// Sends requests numbered from `first`.
   void send_numbers(node_id to, std::uint64_t first, std::size_t count) {
     send_frames f;
     for (std::size_t i = 0; i < count; ++i)
       f.list.emplace_back(to, wire::read_index{first + i, false});
-    tell(f);
+    post(f);
   }
   /// The numbers received from that peer, in order.
   std::vector<std::uint64_t> numbers_from(node_id peer) {

@@ -73,10 +73,10 @@ TEST_CASE("a hello that does not end is not waited for", "[actors][peer_link][li
   link_end a(f, node_id{1}, 0, s);
   unverified_peer silent(a.port()), slow(a.port()), chatty(a.port());
   const auto hello = bytes_of(hello_of(node_id{9}, "127.0.0.1:9"));
-  slow.say(hello.substr(0, hello.size() - 1));
+  slow.send_bytes(hello.substr(0, hello.size() - 1));
   auto large = hello_of(node_id{9}, "127.0.0.1:9");
   large.self.name = std::string(peer_handshake::hello_bytes_max, 'x');
-  chatty.say(bytes_of(large));
+  chatty.send_bytes(bytes_of(large));
   CHECK(chatty.is_closed());
   CHECK(slow.is_closed());
   CHECK(silent.is_closed());
@@ -95,15 +95,15 @@ TEST_CASE("introductions of strangers take a share of the time, and members have
   home there;
   a.dial_members({local(1)}, {node_id{1}, node_id{2}});
   unverified_peer first(a.port(), "127.0.0.2");
-  first.say(bytes_of(hello_of(node_id{11}, there.address())));
+  first.send_bytes(bytes_of(hello_of(node_id{11}, there.address())));
   REQUIRE(soon([&] { return a.hellos_from(node_id{11}) > 0; }));
   unverified_peer second(a.port(), "127.0.0.3");
-  second.say(bytes_of(hello_of(node_id{12}, there.address())));
+  second.send_bytes(bytes_of(hello_of(node_id{12}, there.address())));
   unverified_peer member(a.port(), "127.0.0.1");
-  member.say(bytes_of(hello_of(node_id{2}, there.address())));
+  member.send_bytes(bytes_of(hello_of(node_id{2}, there.address())));
   REQUIRE(soon([&] { return a.hellos_from(node_id{2}) > 0; }));
   // Its next frame is in a later batch than its hello; the second unverified peer came before.
-  member.say(bytes_of(wire::read_index{1, false}));
+  member.send_bytes(bytes_of(wire::read_index{1, false}));
   CHECK(soon([&] { return a.numbers_from(node_id{2}).size() == 1; }));
   CHECK(a.hellos_from(node_id{12}) == 0);
 }
@@ -117,7 +117,7 @@ TEST_CASE("strangers are dialled back in small number, and forgotten when they g
   a.dial_members({}, {node_id{1}, node_id{2}, node_id{3}});
   home homes[4];
   const auto identify = [&](unverified_peer& who, std::uint64_t id, home& where) {
-    who.say(bytes_of(hello_of(node_id{id}, where.address())));
+    who.send_bytes(bytes_of(hello_of(node_id{id}, where.address())));
   };
   auto first = std::make_unique<unverified_peer>(a.port());
   identify(*first, 11, homes[0]);
@@ -150,7 +150,7 @@ TEST_CASE("an introduction with a name instead of an address is not looked up", 
   link_fixture f;
   link_end a(f, node_id{1}, 0, s);
   unverified_peer who(a.port());
-  who.say(bytes_of(hello_of(node_id{9}, "attacker.example:8300")));
+  who.send_bytes(bytes_of(hello_of(node_id{9}, "attacker.example:8300")));
   CHECK(who.is_closed());
   CHECK(requested == 0);
   CHECK(a.hellos_from(node_id{9}) == 0);
@@ -191,16 +191,16 @@ TEST_CASE("large frames are for members", "[actors][peer_link][limits]") {
   a.dial_members({}, {node_id{1}, node_id{2}});
   home there;
   const auto say_large = [&](unverified_peer& who, std::uint64_t id) {
-    who.say(bytes_of(hello_of(node_id{id}, there.address())) + bytes_of(wire::read_index{1, false}));
+    who.send_bytes(bytes_of(hello_of(node_id{id}, there.address())) + bytes_of(wire::read_index{1, false}));
     REQUIRE(soon([&] { return a.numbers_from(node_id{id}).size() == 1; }));
     const auto frame = bytes_of(append_of(node_id{id}, a.id(), 100'000));
-    who.say(frame.substr(0, 10)); // its length alone is enough
+    who.send_bytes(frame.substr(0, 10)); // its length alone is enough
     return frame.substr(10);
   };
   unverified_peer outside(a.port()), member(a.port());
   say_large(outside, 9);
   CHECK(outside.is_closed());
-  member.say(say_large(member, 2));
+  member.send_bytes(say_large(member, 2));
   CHECK(soon([&] { return a.entry_bytes_from(node_id{2}).size() == 100'000; }));
 }
 
@@ -215,9 +215,9 @@ TEST_CASE("unfinished frames of all strangers together are limited", "[actors][p
   unverified_peers all;
   for (std::uint64_t id = 11; id < 15; ++id) {
     all.push_back(std::make_unique<unverified_peer>(a.port()));
-    all.back()->say(bytes_of(hello_of(node_id{id}, there.address())));
+    all.back()->send_bytes(bytes_of(hello_of(node_id{id}, there.address())));
     REQUIRE(soon([&] { return a.hellos_from(node_id{id}) > 0; }));
-    all.back()->say(bytes_of(append_of(node_id{id}, a.id(), 60u << 20)).substr(0, 1u << 20));
+    all.back()->send_bytes(bytes_of(append_of(node_id{id}, a.id(), 60u << 20)).substr(0, 1u << 20));
   }
   CHECK(soon([&] { return open_ones(all) == 3; }));
 }
@@ -236,10 +236,10 @@ TEST_CASE("a stranger is read slowly, and a member is not", "[actors][peer_link]
     wire::encode_frame(wire::read_index{i, false}, many);
   // CAF reads up to 50 times at once; even so an unverified peer needs ten seconds for all of it.
   REQUIRE(many.size() > 10 * (50u * 4096));
-  outside.say(bytes_of(hello_of(node_id{9}, there.address())));
+  outside.send_bytes(bytes_of(hello_of(node_id{9}, there.address())));
   REQUIRE(soon([&] { return a.hellos_from(node_id{9}) > 0; }));
-  std::thread says([&] { outside.say(many); });
-  member.say(bytes_of(hello_of(node_id{2}, there.address())) + many);
+  std::thread says([&] { outside.send_bytes(many); });
+  member.send_bytes(bytes_of(hello_of(node_id{2}, there.address())) + many);
   CHECK(soon([&] { return a.numbers_from(node_id{2}).size() == 120'000; }));
   CHECK(a.numbers_from(node_id{9}).size() < 50'000);
   CHECK(a.times_lost(node_id{9}) == 0);
@@ -257,7 +257,7 @@ TEST_CASE("a server with a member's id does not replace it", "[actors][peer_link
   REQUIRE(soon([&] { return a.times_connected(b.id()) > 0 && b.times_connected(a.id()) > 0; }));
   home elsewhere;
   unverified_peer forger(a.port(), "127.0.0.77");
-  forger.say(bytes_of(hello_of(b.id(), elsewhere.address())));
+  forger.send_bytes(bytes_of(hello_of(b.id(), elsewhere.address())));
   CHECK(forger.is_closed());
   a.send_numbers(b.id(), 1, 10);
   CHECK(soon([&] { return b.numbers_from(a.id()).size() == 10; }));
@@ -277,15 +277,15 @@ TEST_CASE("unverified peers are counted by connection, and one of the many is cl
   unverified_peers many;
   for (std::uint64_t id = 11; id < 21; ++id) {
     many.push_back(std::make_unique<unverified_peer>(a.port(), "127.0.0.77"));
-    many.back()->say(bytes_of(hello_of(node_id{id}, there.address())));
+    many.back()->send_bytes(bytes_of(hello_of(node_id{id}, there.address())));
   }
   CHECK(soon([&] { return open_ones(many) == 3; }));
   unverified_peer joining_member(a.port(), "127.0.0.78");
-  joining_member.say(bytes_of(hello_of(node_id{31}, there.address())));
+  joining_member.send_bytes(bytes_of(hello_of(node_id{31}, there.address())));
   CHECK(soon([&] { return a.hellos_from(node_id{31}) > 0; }));
   CHECK(soon([&] { return open_ones(many) == 2; }));
   unverified_peer member(a.port(), "127.0.0.79");
-  member.say(bytes_of(hello_of(node_id{2}, there.address())));
+  member.send_bytes(bytes_of(hello_of(node_id{2}, there.address())));
   CHECK(soon([&] { return a.hellos_from(node_id{2}) > 0; }));
   CHECK(open_ones(many) == 2);
   CHECK(joining_member.is_open());
@@ -305,11 +305,11 @@ TEST_CASE("connections of unverified peers are closed for one from a member's ho
   unverified_peers many;
   for (std::uint64_t id = 11; id < 14; ++id) {
     many.push_back(std::make_unique<unverified_peer>(a.port(), in_all ? "127.0.0.77" : "127.0.0.1"));
-    many.back()->say(bytes_of(hello_of(node_id{id}, there.address())));
+    many.back()->send_bytes(bytes_of(hello_of(node_id{id}, there.address())));
     REQUIRE(soon([&] { return a.hellos_from(node_id{id}) > 0; }));
   }
   unverified_peer member(a.port());
-  member.say(bytes_of(hello_of(node_id{2}, there.address())));
+  member.send_bytes(bytes_of(hello_of(node_id{2}, there.address())));
   CHECK(soon([&] { return a.hellos_from(node_id{2}) > 0; }));
   CHECK(soon([&] { return open_ones(many) == 2; }));
 }
@@ -327,16 +327,16 @@ TEST_CASE("texts of unverified peers are short at every time", "[actors][peer_li
     many.agreed.push_back(hello_of(node_id{id}, there.address()).self);
   for (const auto& response : {long_name, many}) {
     unverified_peer who(a.port());
-    who.say(bytes_of(hello_of(node_id{9}, there.address())) + bytes_of(response));
+    who.send_bytes(bytes_of(hello_of(node_id{9}, there.address())) + bytes_of(response));
     CHECK(who.is_closed());
   }
   unverified_peer wordy(a.port());
-  wordy.say(bytes_of(long_name));
+  wordy.send_bytes(bytes_of(long_name));
   CHECK(wordy.is_closed());
   CHECK(a.hellos_from(node_id{9}) == 0);
   unverified_peer member(a.port());
   many.self.id = node_id{2};
-  member.say(bytes_of(hello_of(node_id{2}, there.address())) + bytes_of(many));
+  member.send_bytes(bytes_of(hello_of(node_id{2}, there.address())) + bytes_of(many));
   CHECK(soon([&] { return a.hellos_from(node_id{2}) == 2; }));
 }
 
@@ -347,11 +347,11 @@ TEST_CASE("an unverified peer with a member's address is not recorded there", "[
   home there;
   a.dial_members({{node_id{1}, a.address()}, {node_id{2}, there.address()}});
   unverified_peer member(a.port());
-  member.say(bytes_of(hello_of(node_id{2}, there.address())));
+  member.send_bytes(bytes_of(hello_of(node_id{2}, there.address())));
   REQUIRE(soon([&] { return there.was_visited() && a.times_connected(node_id{2}) > 0; }));
   {
     unverified_peer who(a.port(), "127.0.0.77");
-    who.say(bytes_of(hello_of(node_id{9}, there.address())));
+    who.send_bytes(bytes_of(hello_of(node_id{9}, there.address())));
     REQUIRE(soon([&] { return a.hellos_from(node_id{9}) > 0; }));
   }
   REQUIRE(soon([&] { return a.times_lost(node_id{9}) > 0; }));
@@ -376,15 +376,15 @@ TEST_CASE("no peer can use this server's own id", "[actors][peer_link][limits]")
   a.dial_members({"me.invalid:" + std::to_string(a.port())}, {node_id{1}, node_id{2}});
   home there;
   unverified_peer who(a.port());
-  who.say(bytes_of(hello_of(node_id{1}, there.address())));
+  who.send_bytes(bytes_of(hello_of(node_id{1}, there.address())));
   CHECK(who.is_closed());
   unverified_peer nobody(a.port());
-  nobody.say(bytes_of(hello_of(node_id{}, there.address())));
+  nobody.send_bytes(bytes_of(hello_of(node_id{}, there.address())));
   CHECK(nobody.is_closed());
   CHECK(a.hellos_from(node_id{1}) == 0);
   CHECK_FALSE(there.was_visited());
   unverified_peer member(a.port());
-  member.say(bytes_of(hello_of(node_id{2}, there.address())));
+  member.send_bytes(bytes_of(hello_of(node_id{2}, there.address())));
   CHECK(soon([&] { return a.hellos_from(node_id{2}) > 0; }));
 }
 
@@ -397,7 +397,7 @@ TEST_CASE("a member that connects from its own host takes precedence over one fr
   home there, elsewhere("127.0.0.77");
   a.dial_members({{node_id{1}, a.address()}, {node_id{2}, there.address()}});
   unverified_peer impostor(a.port(), "127.0.0.77");
-  impostor.say(bytes_of(hello_of(node_id{2}, elsewhere.address())));
+  impostor.send_bytes(bytes_of(hello_of(node_id{2}, elsewhere.address())));
   REQUIRE(soon([&] { return a.hellos_from(node_id{2}) == 1 && elsewhere.was_visited(); }));
   REQUIRE(soon([&] { return there.was_visited(); }));
   if (configuration_followed) {
@@ -406,11 +406,11 @@ TEST_CASE("a member that connects from its own host takes precedence over one fr
     there.turn_visitor_out();
   }
   unverified_peer member(a.port());
-  member.say(bytes_of(hello_of(node_id{2}, there.address())));
+  member.send_bytes(bytes_of(hello_of(node_id{2}, there.address())));
   CHECK(soon([&] { return a.hellos_from(node_id{2}) == 2; }));
   CHECK(impostor.is_closed());
   unverified_peer again(a.port(), "127.0.0.77");
-  again.say(bytes_of(hello_of(node_id{2}, elsewhere.address())));
+  again.send_bytes(bytes_of(hello_of(node_id{2}, elsewhere.address())));
   CHECK(again.is_closed());
   CHECK(soon([&] {
     a.send_numbers(node_id{2}, 2, 1);

@@ -49,7 +49,7 @@ TEST_CASE("large frames arrive whole", "[actors][peer_link]") {
   s.list.emplace_back(b.id(), wire::read_index{1, false});
   s.list.emplace_back(b.id(), raft::message{a.id(), b.id(), term_id{1}, append});
   s.list.emplace_back(b.id(), wire::read_index{2, false});
-  a.tell(s);
+  a.post(s);
   REQUIRE(soon([&] { return b.numbers_from(a.id()).size() == 2; }));
   CHECK(b.numbers_from(a.id()) == counted(1, 2));
   CHECK(b.entry_bytes_from(a.id()) == big);
@@ -69,7 +69,7 @@ TEST_CASE("garbage on the server port is rejected without harm", "[actors][peer_
   for (const auto& bytes : {std::string("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), std::string(100000, '\xff'), flipped,
                             bytes_of(wire::read_index{1, false})}) { // no hello
     unverified_peer s(a.port());
-    s.say(bytes);
+    s.send_bytes(bytes);
     CHECK(s.is_closed());
   }
   { unverified_peer hangs_up_at_once(a.port()); }
@@ -86,13 +86,13 @@ TEST_CASE("garbage after a valid hello ends only that connection", "[actors][pee
   link_end a(f, node_id{1});
   black_hole nowhere; // the address that it claims
   unverified_peer s(a.port());
-  s.say(bytes_of(hello_of(node_id{9}, nowhere.address())) + bytes_of(wire::read_index{1, false}));
+  s.send_bytes(bytes_of(hello_of(node_id{9}, nowhere.address())) + bytes_of(wire::read_index{1, false}));
   REQUIRE(soon([&] { return a.numbers_from(node_id{9}).size() == 1; }));
-  s.say(std::string(64, '\xff'));
+  s.send_bytes(std::string(64, '\xff'));
   CHECK(s.is_closed());
   CHECK(soon([&] { return a.times_lost(node_id{9}) == 1; }));
   unverified_peer again(a.port());
-  again.say(bytes_of(hello_of(node_id{9}, nowhere.address())) + bytes_of(wire::read_index{2, false}));
+  again.send_bytes(bytes_of(hello_of(node_id{9}, nowhere.address())) + bytes_of(wire::read_index{2, false}));
   CHECK(soon([&] { return a.numbers_from(node_id{9}).size() == 2; }));
 }
 
@@ -141,13 +141,13 @@ TEST_CASE("a peer that reconnects drops its earlier connection", "[actors][peer_
   black_hole home;
   const auto hello = bytes_of(hello_of(node_id{9}, home.address()));
   unverified_peer first(a.port());
-  first.say(hello + bytes_of(wire::read_index{1, false}));
+  first.send_bytes(hello + bytes_of(wire::read_index{1, false}));
   REQUIRE(soon([&] { return a.numbers_from(node_id{9}).size() == 1; }));
   unverified_peer second(a.port());
-  second.say(hello + bytes_of(wire::read_index{2, false}));
+  second.send_bytes(hello + bytes_of(wire::read_index{2, false}));
   CHECK(first.is_closed());
-  first.say(bytes_of(wire::read_index{3, false}));
-  second.say(bytes_of(wire::read_index{4, false}));
+  first.send_bytes(bytes_of(wire::read_index{3, false}));
+  second.send_bytes(bytes_of(wire::read_index{4, false}));
   REQUIRE(soon([&] { return a.numbers_from(node_id{9}).size() >= 3; }));
   CHECK(a.numbers_from(node_id{9}) == std::vector<std::uint64_t>{1, 2, 4});
   CHECK(a.times_lost(node_id{9}) == 0);
@@ -204,7 +204,7 @@ TEST_CASE("a peer whose machine lost power closes nothing, and is lost all the s
   clock::duration silent{};
   auto last = clock::now();
   for (const auto until = last + std::chrono::milliseconds(2500); last < until;) {
-    gone.say(hello);
+    gone.send_bytes(hello);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     const auto now = clock::now();
     silent = std::max<clock::duration>(silent, now - std::exchange(last, now));
@@ -223,7 +223,7 @@ TEST_CASE("a peer that closes our connection and keeps its own is known all the 
   link_end a(f, node_id{1});
   home there;
   unverified_peer peer(a.port());
-  peer.say(bytes_of(hello_of(node_id{9}, there.address())));
+  peer.send_bytes(bytes_of(hello_of(node_id{9}, there.address())));
   REQUIRE(soon([&] { return there.was_visited() && a.times_connected(node_id{9}) == 1; }));
   there.turn_visitor_out();
   REQUIRE(soon([&] { return a.times_lost(node_id{9}) == 1; }));
@@ -239,7 +239,7 @@ TEST_CASE("two members that swap addresses are found at their new ones by a runn
   link_end a(f, node_id{1});
   home first, second;
   const auto say = [&](unverified_peer& who, std::uint64_t id, home& where) {
-    who.say(bytes_of(hello_of(node_id{id}, where.address())));
+    who.send_bytes(bytes_of(hello_of(node_id{id}, where.address())));
   };
   const auto arrives = [&](std::uint64_t id, home& where) {
     return soon([&] {
@@ -298,11 +298,11 @@ TEST_CASE("a client agent that connects before the server's own identity is know
   agent.client_agent = true;
   log::tap lines(log::level::info, false, 100'000);
   unverified_peer early(a.port());
-  early.say(bytes_of(agent));
+  early.send_bytes(bytes_of(agent));
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   CHECK(early.is_open());
   CHECK(passed_on == 0);
-  a.tell(announce{hello_of(node_id{1}, a.address())});
+  a.post(announce{hello_of(node_id{1}, a.address())});
   CHECK(soon([&] { return passed_on == 1; }));
   CHECK(lines.take().find("refused") == std::string::npos);
 }

@@ -73,7 +73,7 @@ TEST_CASE("frames arrive in order between peers with credentials", "[actors][pee
     append.entries.push_back(e);
     send_frames large;
     large.list.emplace_back(b.id(), raft::message{a.id(), b.id(), term_id{1}, append});
-    a.tell(large);
+    a.post(large);
     a.send_numbers(b.id(), 5000, 1);
     REQUIRE(soon([&] { return b.numbers_from(a.id()).size() == 5001; }));
     CHECK(b.entry_bytes_from(a.id()) == big);
@@ -188,7 +188,7 @@ TEST_CASE("frames about keys use only encrypted connections, and carry whether t
     REQUIRE(meet(a, b));
     CHECK(a.is_encrypted(b.id()) == r.encrypted);
     CHECK(b.is_proven(a.id()) == r.encrypted);
-    a.tell(send_frames{{{b.id(), wire::keyring_call{request_id{1}, {forward::keyring_verb::install, another_key}}}}});
+    a.post(send_frames{{{b.id(), wire::keyring_call{request_id{1}, {forward::keyring_verb::install, another_key}}}}});
     a.send_numbers(b.id(), 1, 1);
     REQUIRE(soon([&] { return b.numbers_from(a.id()).size() == 1; }));
     CHECK(b.keyring_calls_from(a.id()) == (r.encrypted ? 1u : 0u));

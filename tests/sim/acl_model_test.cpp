@@ -54,7 +54,7 @@ TEST_CASE("acl model: how rules are read") {
   REQUIRE(all->size() == 3);
   CHECK((*all)[0].prefix);
   CHECK((*all)[0].name == "k/");
-  CHECK((*all)[1].says == level::list);
+  CHECK((*all)[1].access_level == level::list);
   CHECK((*all)[2].resource == "acl");
   for (const auto* text : {"key \"a\" { policy = \"wirte\" }\n", "node \"a\" { policy = \"list\" }\n", "key \"a\" {\n",
                            "keys \"a\" { policy = \"read\" }\n", "acl = \"read\"", "acl = \"list\"\n"}) {

@@ -40,7 +40,7 @@ std::optional<questions> needed_by(const exchange& e, const std::string& node) {
        e.needs == http::access::coordinate_write))
     return questions{};
   switch (e.needs) {
-  case http::access::nobody:
+  case http::access::unrestricted:
     return std::nullopt;
   case http::access::by_state:
     if (std::holds_alternative<state::command>(e.what) || std::holds_alternative<http::read_request>(e.what) ||

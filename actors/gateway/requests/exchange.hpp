@@ -67,7 +67,7 @@ struct exchange {
   request_id id; ///< id of the last message to an actor
   requested what;
   std::optional<state::auth_context> by; ///< on whose behalf; nullopt: ACLs are not in force
-  http::access needs = http::access::nobody;
+  http::access needs = http::access::unrestricted;
   access_progress access;
   http::render_options options;
   std::unique_ptr<const http::cached_read> cached{}; ///< on a server: a read with `?cached`; null: no such read

@@ -56,7 +56,7 @@ public:
   }
 
 private:
-  void say(const std::string& text) {
+  void log_line(const std::string& text) {
     if (order_.verbose)
       terminal_.out << text << "\n" << std::flush;
   }
@@ -66,7 +66,7 @@ private:
     const auto begun = co_await held_->begin(order_.session_name);
     if (!begun)
       co_return error(terminal_, "Lock acquisition failed: failed to create session: " + begun.error());
-    say("Attempting lock acquisition");
+    log_line("Attempting lock acquisition");
     if (terminal_.screen)
       asio::co_spawn(loop_, show_waiting(), asio::detached);
     result<bool> got = false; // no conditional expression: g++ 12 destroys the temporaries of one with co_await twice
@@ -117,7 +117,7 @@ private:
       error(terminal_, "Lock lost before the command was started");
       co_return 2;
     }
-    say("Starting handler");
+    log_line("Starting handler");
     child_plan plan;
     plan.argv = command_line(order_.words, order_.shell);
     plan.pass_stdin = order_.pass_stdin;
@@ -128,7 +128,7 @@ private:
     if (!held_->fence().empty())
       plan.environment.emplace_back("BELAY_LOCK_FENCE", held_->fence());
     if (order_.pass_stdin)
-      say("Stdin passed to handler process");
+      log_line("Stdin passed to handler process");
     deadline_sent_ = held_->valid_until();
     plan.deadline = {deadline_sent_ - grace + supervisor_waits, deadline_sent_};
     auto started = supervised_child::start(loop_.get_executor(), plan);
@@ -145,9 +145,9 @@ private:
     }
     const bool by_itself = end_.has_value();
     if (by_itself) {
-      say("Child terminated, releasing lock");
+      log_line("Child terminated, releasing lock");
     } else {
-      say(shutdown_ ? "Shutdown triggered, killing child" : "Lock lost, killing child");
+      log_line(shutdown_ ? "Shutdown triggered, killing child" : "Lock lost, killing child");
       co_await kill_child();
     }
     const bool well = end_ && end_->well();
@@ -171,7 +171,7 @@ private:
   }
 
   asio::awaitable<void> kill_child() {
-    say("Terminating child pid " + std::to_string(child_->pid()));
+    log_line("Terminating child pid " + std::to_string(child_->pid()));
     const bool late = MUTANT(child_killed_after_grace_only);
     child_->ends_at({child_deadline::time::max(), // SIGTERM is sent only once
                      late ? lock_clock::now() + grace : held_->valid_until()});
@@ -184,11 +184,11 @@ private:
       co_await bell_.wait(
           std::min(look_every, 1ms + std::chrono::duration_cast<std::chrono::milliseconds>(last - lock_clock::now())));
     if (end_) {
-      say("Child terminated");
+      log_line("Child terminated");
       co_return;
     }
-    say("Child did not exit after grace period of 5s");
-    say("Killing child pid " + std::to_string(child_->pid()));
+    log_line("Child did not exit after grace period of 5s");
+    log_line("Killing child pid " + std::to_string(child_->pid()));
     child_->signal(SIGKILL);
     while (!end_)
       co_await bell_.wait(look_every);
@@ -212,7 +212,7 @@ private:
     const auto cleaned = co_await held_->clean_up();
     if (!cleaned)
       co_return error(terminal_, "Lock cleanup failed: " + cleaned.error());
-    say(*cleaned ? "Cleanup succeeded" : "Cleanup aborted, lock in use");
+    log_line(*cleaned ? "Cleanup succeeded" : "Cleanup aborted, lock in use");
     co_return 0;
   }
 

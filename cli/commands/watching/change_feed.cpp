@@ -78,12 +78,12 @@ private:
 
   asio::awaitable<bool> send_all(const v0::change_batch& some) {
     if (some.is_snapshot && !place_.empty()) {
-      const bool notified = co_await tell(line_of_void("gap", place_), "");
+      const bool notified = co_await deliver_line(line_of_void("gap", place_), "");
       if (!notified)
         co_return false;
     }
     for (const auto& c : some.changes) {
-      const bool notified = co_await tell(line_of(c), c.place);
+      const bool notified = co_await deliver_line(line_of(c), c.place);
       if (!notified)
         co_return false;
       if (handler_.given() && !c.place.empty() && !reached(c.place))
@@ -93,7 +93,7 @@ private:
   }
 
   /// @returns false after printing an error
-  asio::awaitable<bool> tell(std::string line, std::string place) {
+  asio::awaitable<bool> deliver_line(std::string line, std::string place) {
     if (handler_.given()) {
       watch_handler::variables added = {{"BELAY_PLACE", place}};
       const bool well = co_await handler_.run(std::move(line), std::move(added));

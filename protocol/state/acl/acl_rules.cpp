@@ -166,12 +166,12 @@ reply nothing_to_delete(std::string_view kind, const std::string& id) {
 reply apply_access(applying& a, const acl_initialize& c) {
   ensure_management_policy(a);
   if (!a.t.acls.token(anonymous_accessor)) {
-    acl_token nobody;
-    nobody.accessor = anonymous_accessor;
-    nobody.secret = anonymous_secret;
-    nobody.description = "Anonymous Token";
-    nobody.create_time_ns = c.time_ns;
-    store(a, std::move(nobody), a.index, index_kind::acl_tokens);
+    acl_token anonymous;
+    anonymous.accessor = anonymous_accessor;
+    anonymous.secret = anonymous_secret;
+    anonymous.description = "Anonymous Token";
+    anonymous.create_time_ns = c.time_ns;
+    store(a, std::move(anonymous), a.index, index_kind::acl_tokens);
   }
   if (c.master_secret.empty() || is_reserved_secret(c.master_secret) || a.t.acls.token_with_secret(c.master_secret) ||
       !is_uuid(c.master_accessor) || a.t.acls.token(c.master_accessor))

@@ -84,7 +84,7 @@ struct kv_changes {
   history_id history = {};        ///< the history of `after`; none: the client did not name it
 
   static constexpr std::uint8_t all_kinds = (1U << count_of<change_kind>)-1;
-  bool wants(change_kind k) const { return (kinds & (1U << static_cast<unsigned>(k))) != 0; }
+  bool includes(change_kind k) const { return (kinds & (1U << static_cast<unsigned>(k))) != 0; }
   bool operator==(const kv_changes&) const = default;
 };
 

@@ -266,7 +266,7 @@ change_rows change_window::read(const kv_changes& q) const {
     if (!lies_under(at->row().key, q.prefixes))
       continue;
     auto one = shown(*at);
-    if (!q.wants(one.kind))
+    if (!q.includes(one.kind))
       continue;
     value_bytes += one.row->key.size() + (one.kind == change_kind::set ? one.row->value->size() : 0);
     found.list.push_back(std::move(one));

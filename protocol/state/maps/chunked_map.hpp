@@ -25,7 +25,7 @@ namespace belay::state {
 
 /// A value whose key need not be stored beside it.
 template <class Value>
-concept tells_its_key = requires(const Value& v) {
+concept has_own_key = requires(const Value& v) {
   { v.key() } -> std::same_as<std::string_view>;
 };
 
@@ -43,7 +43,7 @@ public:
     Value value;
     std::string_view key() const { return value.key(); }
   };
-  using slot = std::conditional_t<tells_its_key<Value>, slot_of_value, slot_with_key>;
+  using slot = std::conditional_t<has_own_key<Value>, slot_of_value, slot_with_key>;
 
 private:
   using heads_of_keys = key_heads<boost::container::static_vector<std::uint64_t, chunk_max>>;
@@ -431,7 +431,7 @@ private:
   static std::size_t position_in(const chunk& c, std::string_view key) { return find_in(c, key).index; }
 
   static slot slot_of(std::string_view key, Value v) {
-    if constexpr (tells_its_key<Value>)
+    if constexpr (has_own_key<Value>)
       return {std::move(v)};
     else
       return {std::string(key), std::move(v)};

@@ -253,24 +253,24 @@ difference shares_differ(const claim_tables& t) {
 /// Compares references between rows.
 difference rows_differ(const tables& t) {
   difference found;
-  const auto say = [&](const std::string& text) {
+  const auto note = [&](const std::string& text) {
     if (!found)
       found = text;
   };
   const auto lives = [&](std::string_view session) { return t.sessions.rows().find(session) != nullptr; };
   for_each_row(t.kv.rows(), [&](const kv_entry_ptr& e) {
     if (!e->session.empty() && !lives(e->session))
-      say("key " + std::string(e->key) + " is locked by a session that is not there");
+      note("key " + std::string(e->key) + " is locked by a session that is not there");
   });
   for_each_row(t.claims.claims.rows(), [&](const claim_ptr& c) {
     if (!lives(c->session))
-      say("claim " + c->id + " is of a session that is not there");
+      note("claim " + c->id + " is of a session that is not there");
     if (!t.claims.resources.find(c->of))
-      say("claim " + c->id + " is of a resource that is not there");
+      note("claim " + c->id + " is of a resource that is not there");
   });
   for_each_row(t.catalog.services(), [&](const service_ptr& s) {
     if (t.indexes.of_service(s->service).is_zero())
-      say("service " + s->service + " has an instance and no index");
+      note("service " + s->service + " has an instance and no index");
   });
   return found;
 }

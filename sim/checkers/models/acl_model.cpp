@@ -50,17 +50,17 @@ std::optional<std::string_view> take(std::string_view& text, std::string_view en
 
 std::optional<acl_rule> read_rule(std::string_view line) {
   acl_rule r;
-  std::optional<std::string_view> word, name, says;
+  std::optional<std::string_view> word, name, access_level;
   if (auto rest = line; line.find('{') == std::string_view::npos) { // operator = "read"
     word = take(rest, " = \"");
-    says = take(rest, "\"");
-    if (!word || !says || !rest.empty() || !is_one_of(*word, plain_resources))
+    access_level = take(rest, "\"");
+    if (!word || !access_level || !rest.empty() || !is_one_of(*word, plain_resources))
       return std::nullopt;
   } else { // key_prefix "k/" { policy = "write" }
     word = take(rest, " \"");
     name = take(rest, "\" { policy = \"");
-    says = take(rest, "\" }");
-    if (!word || !name || !says || !rest.empty())
+    access_level = take(rest, "\" }");
+    if (!word || !name || !access_level || !rest.empty())
       return std::nullopt;
     constexpr std::string_view ending = "_prefix";
     r.prefix = word->size() > ending.size() && word->substr(word->size() - ending.size()) == ending;
@@ -71,10 +71,10 @@ std::optional<acl_rule> read_rule(std::string_view line) {
       return std::nullopt;
   }
   r.resource = *word;
-  const auto found = level_named(*says);
+  const auto found = level_named(*access_level);
   if (!found || (*found == level::list && r.resource != "key"))
     return std::nullopt;
-  r.says = *found;
+  r.access_level = *found;
   return r;
 }
 
@@ -141,7 +141,7 @@ bool acl_rights::allows(std::string_view resource, std::string_view name, level 
   std::optional<level> exact;
   for (const auto& r : rules_)
     if (r.resource == resource && !r.prefix && r.name == name)
-      exact = stronger(exact, r.says);
+      exact = stronger(exact, r.access_level);
   if (!exact)
     exact = by_longest_prefix(resource, name);
   return exact ? *exact >= wanted : allowed_by_default_;
@@ -153,7 +153,7 @@ std::optional<level> acl_rights::by_longest_prefix(std::string_view resource, st
   for (const auto& r : rules_) {
     if (r.resource != resource || !r.prefix || !begins_with(name, r.name) || (found && r.name.size() < longest))
       continue;
-    found = found && r.name.size() == longest ? stronger(found, r.says) : r.says;
+    found = found && r.name.size() == longest ? stronger(found, r.access_level) : r.access_level;
     longest = r.name.size();
   }
   return found;
@@ -170,7 +170,7 @@ bool acl_rights::removes_tree(std::string_view prefix) const {
     std::optional<level> all;
     for (const auto& same : rules_)
       if (same.resource == "key" && same.prefix == r.prefix && same.name == r.name)
-        all = stronger(all, same.says);
+        all = stronger(all, same.access_level);
     return *all == level::write;
   });
 }
@@ -179,7 +179,7 @@ bool acl_rights::writes_acls() const {
   std::optional<level> found;
   for (const auto& r : rules_)
     if (r.resource == "acl")
-      found = stronger(found, r.says);
+      found = stronger(found, r.access_level);
   return found == level::write;
 }
 

@@ -23,7 +23,7 @@ struct acl_rule {
   std::string resource; ///< "key", "session", "node", "operator", "acl"
   bool prefix = false;
   std::string name; ///< empty for "operator" and "acl"
-  level says = level::deny;
+  level access_level = level::deny;
 };
 
 /// Parses what acl_client writes, a subset of the language: one rule a line. nullopt: other text.

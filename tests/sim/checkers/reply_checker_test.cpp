@@ -208,9 +208,9 @@ TEST_CASE("replies: without an entry only early rejections") {
     CHECK_FALSE(r.is_done(r.asks(lock("k")), 0, false).commit(lock("k")).fine());
   }
   SECTION("an acquire without a session, and its text") {
-    const auto nobody = state::command(state::kv_write{key_op(kv_verb::lock, "k", "v")});
-    CHECK(r.is_done(r.asks(nobody), 0, state::refusal{"missing session"}).fine());
-    CHECK_FALSE(r.is_done(r.asks(nobody), 0, state::refusal{"something else"}).fine());
+    const auto no_node = state::command(state::kv_write{key_op(kv_verb::lock, "k", "v")});
+    CHECK(r.is_done(r.asks(no_node), 0, state::refusal{"missing session"}).fine());
+    CHECK_FALSE(r.is_done(r.asks(no_node), 0, state::refusal{"something else"}).fine());
   }
   SECTION("a transaction with an empty key") {
     const auto c = txn(key_op(kv_verb::set, "k", "1"), key_op(kv_verb::set, "", "2"));

@@ -77,7 +77,7 @@ TEST_CASE("copies: calls that are wrong", "[copies]") {
       {{"reconcile", "-once", "-every=1m", "app/", "true"}, 1, "-every cannot be combined with -once or -dry-run"},
   };
   for (const auto& r : rows) {
-    const auto s = say(r.words);
+    const auto s = run_cli(r.words);
     INFO(s.err);
     CHECK(s.code == r.code);
     CHECK(s.err.starts_with(r.complaint));
@@ -92,7 +92,7 @@ TEST_CASE("diff: each server gets its own token", "[copies]") {
     if (!copy_token.empty())
       words.push_back("-copy-token=" + copy_token);
     words.insert(words.end(), {original.address(), copy.address(), "/a/", "copy/"});
-    const auto s = say(words);
+    const auto s = run_cli(words);
     CHECK(s.code == 1);
     CHECK(s.out == "PhantomUndelete  a/b\n");
     CHECK(s.err.empty());
@@ -105,7 +105,7 @@ TEST_CASE("diff: each server gets its own token", "[copies]") {
 
 TEST_CASE("diff: as JSON, and nothing about equal keys", "[copies]") {
   fake_node original({keys(one_key)}), copy({keys(one_key)});
-  const auto s = say({"diff", "-format=json", original.address(), copy.address(), "a/"});
+  const auto s = run_cli({"diff", "-format=json", original.address(), copy.address(), "a/"});
   CHECK(s.code == 0);
   CHECK(s.out == "[]\n");
 }
@@ -113,7 +113,7 @@ TEST_CASE("diff: as JSON, and nothing about equal keys", "[copies]") {
 TEST_CASE("diff: a screen shows the progress", "[copies]") {
   for (const bool screen : {true, false}) {
     fake_node original({keys(one_key), keys(one_key)}), copy({keys(no_keys), keys(no_keys)});
-    const auto s = say({"diff", "-settle=1500ms", original.address(), copy.address(), "a/"}, "", screen);
+    const auto s = run_cli({"diff", "-settle=1500ms", original.address(), copy.address(), "a/"}, "", screen);
     CHECK(s.code == 1);
     CHECK(s.out.starts_with("\rComparing: 1 s") == screen);
     CHECK(s.out.ends_with("PhantomUndelete  a/b\n"));
@@ -122,7 +122,7 @@ TEST_CASE("diff: a screen shows the progress", "[copies]") {
 
 TEST_CASE("diff: the server that refuses is named", "[copies]") {
   fake_node original({keys(one_key)}), copy({{403, "Permission denied"}});
-  const auto s = say({"diff", original.address(), copy.address(), "a/"});
+  const auto s = run_cli({"diff", original.address(), copy.address(), "a/"});
   CHECK(s.code == 2);
   CHECK(s.out.empty());
   CHECK(s.err == "Error comparing: the copy's server: Permission denied\n");
@@ -130,7 +130,7 @@ TEST_CASE("diff: the server that refuses is named", "[copies]") {
 
 TEST_CASE("mirror: a server that refuses ends it", "[copies]") {
   fake_node original({}), copy({{403, "Permission denied"}});
-  const auto s = say({"mirror", "-once", "-name=mirrors/a", original.address(), copy.address(), "a/", "b/"});
+  const auto s = run_cli({"mirror", "-once", "-name=mirrors/a", original.address(), copy.address(), "a/", "b/"});
   CHECK(s.code == 1);
   CHECK(s.err == "Error mirroring: the copy's server: Permission denied\n");
   CHECK(copy.requested() == std::vector<std::string>{"GET /v1/kv/mirrors/a/place?consistent"});
@@ -151,7 +151,7 @@ TEST_CASE("mirror: servers of one cluster with nested prefixes are refused, what
       "choose another COPY_PREFIX\n";
   const auto run = [](std::vector<fake_node::answer> original_says, std::vector<fake_node::answer> copy_says) {
     fake_node original(std::move(original_says)), copy(std::move(copy_says));
-    return say({"mirror", "-once", original.address(), copy.address(), "app/", "app/copy/"});
+    return run_cli({"mirror", "-once", original.address(), copy.address(), "app/", "app/copy/"});
   };
   for (const auto& s :
        {run({at(ours)}, {at(ours)}), run({at(ours)}, {at(restored)}), run({at(""), node("a")}, {at(""), node("a")}),
@@ -168,7 +168,7 @@ TEST_CASE("mirror: servers of one cluster with nested prefixes are refused, what
   // With the same prefix, the worst that can happen is that each key is copied onto itself.
   {
     fake_node original({at(""), node("")}), copy({at(""), node(""), {403, "no more"}});
-    const auto s = say({"mirror", "-once", original.address(), copy.address(), "app/"});
+    const auto s = run_cli({"mirror", "-once", original.address(), copy.address(), "app/"});
     CHECK(s.err == "Error mirroring: the copy's server: no more\n");
   }
   // With two clusters it continues, and requests what there is to copy.
@@ -185,7 +185,7 @@ TEST_CASE("diff: keys that no list can name", "[copies]") {
   };
   const fake_node::answer absent{404, "", {{"X-Consul-Index", "9"}}};
   fake_node original({list("9"), absent, list("9"), absent}), copy({list("9"), list("9"), list("9"), list("9")});
-  const auto s = say({"diff", "-settle=1ms", original.address(), copy.address(), "a/"});
+  const auto s = run_cli({"diff", "-settle=1ms", original.address(), copy.address(), "a/"});
   CHECK(s.code == 1);
   CHECK(s.out.find("NotComparable") != std::string::npos);
   CHECK(original.requested()[1] == "GET /v1/kv/a/%EF%BF%BD?consistent");
@@ -195,15 +195,15 @@ TEST_CASE("reconcile: output and commands", "[copies]") {
   const working_directory here;
   {
     fake_node node({keys(one_key)});
-    const auto s = say({"reconcile", "-http-addr=" + node.address(), "-dry-run", "a/", "touch ran"});
+    const auto s = run_cli({"reconcile", "-http-addr=" + node.address(), "-dry-run", "a/", "touch ran"});
     CHECK(s.code == 0);
     CHECK(s.out == "a/b\n");
     CHECK_FALSE(std::filesystem::exists("ran"));
   }
   {
     fake_node node({keys(one_key), keys(one_key)});
-    const auto s = say({"reconcile", "-http-addr=" + node.address(), "-once", "a/",
-                        "echo $BELAY_KEY $BELAY_INDEX $BELAY_FLAGS $(cat) >ran"});
+    const auto s = run_cli({"reconcile", "-http-addr=" + node.address(), "-once", "a/",
+                            "echo $BELAY_KEY $BELAY_INDEX $BELAY_FLAGS $(cat) >ran"});
     CHECK(s.code == 0);
     CHECK(s.out == "Success! 1 key done\n");
     std::ifstream ran("ran");
@@ -212,7 +212,7 @@ TEST_CASE("reconcile: output and commands", "[copies]") {
           std::vector<std::string>{"GET /v1/kv/a/?recurse&consistent", "GET /v1/kv/a/b?consistent"});
   }
   fake_node node({{403, "Permission denied"}});
-  const auto s = say({"reconcile", "-http-addr=" + node.address(), "-once", "a/", "touch never"});
+  const auto s = run_cli({"reconcile", "-http-addr=" + node.address(), "-once", "a/", "touch never"});
   CHECK(s.code == 1);
   CHECK(s.err == "Error reconciling: Permission denied\n");
   CHECK_FALSE(std::filesystem::exists("never"));

@@ -69,7 +69,7 @@ TEST_CASE("every command has help: a line for each flag and two examples", "[hel
     }
     auto words = words_of(c.name);
     words.push_back("-h");
-    const auto s = say(words);
+    const auto s = run_cli(words);
     CHECK(s.code == 0);
     CHECK(s.err.empty());
     CHECK(s.out.starts_with("Usage: belay " + std::string(c.name)));
@@ -124,7 +124,7 @@ TEST_CASE("a wrong word is named with the nearest right one", "[help]") {
       {{"kv", "get", "-recurse=maybe", "a"}, 1, "invalid boolean value \"maybe\" for -recurse: parse error\n"},
   };
   for (const auto& r : rows) {
-    const auto s = say(r.words);
+    const auto s = run_cli(r.words);
     INFO(s.err.substr(0, 200));
     CHECK(s.code == r.code);
     CHECK(s.err.starts_with(r.err));
@@ -145,12 +145,12 @@ TEST_CASE("nearest words", "[help]") {
 }
 
 TEST_CASE("help of groups, and of everything", "[help]") {
-  CHECK(say({"help"}).out == say({"-h"}).out);
-  CHECK(say({"help", "kv", "get"}).out == say({"kv", "get", "-h"}).out);
-  const auto all = say({"help"});
+  CHECK(run_cli({"help"}).out == run_cli({"-h"}).out);
+  CHECK(run_cli({"help", "kv", "get"}).out == run_cli({"kv", "get", "-h"}).out);
+  const auto all = run_cli({"help"});
   for (const auto& c : all_commands())
     CHECK(all.out.find("\n  " + std::string(c.name) + " ") != std::string::npos);
-  const auto group = say({"acl", "token", "-h"});
+  const auto group = run_cli({"acl", "token", "-h"});
   CHECK(group.code == 0);
   CHECK(group.out.find("acl token create") != std::string::npos);
   CHECK(group.out.find("acl role") == std::string::npos);
@@ -197,7 +197,7 @@ TEST_CASE("bash completes commands, flags and their values", "[completion]") {
 }
 
 TEST_CASE("completions of zsh and fish, and the man page, have every command and flag", "[completion]") {
-  const auto zsh = say({"completion", "zsh"}), fish = say({"completion", "fish"}), man = say({"manual"});
+  const auto zsh = run_cli({"completion", "zsh"}), fish = run_cli({"completion", "fish"}), man = run_cli({"manual"});
   CHECK(zsh.code == 0);
   CHECK(fish.code == 0);
   CHECK(man.code == 0);
@@ -216,8 +216,8 @@ TEST_CASE("completions of zsh and fish, and the man page, have every command and
             std::string::npos);
     }
   }
-  CHECK(say({"completion"}).code == 1);
-  CHECK(say({"completion", "tcsh"}).code == 1);
+  CHECK(run_cli({"completion"}).code == 1);
+  CHECK(run_cli({"completion", "tcsh"}).code == 1);
 }
 
 // Flags after an argument were arguments: `diff A B -timeout=2s` compared `-timeout=2s`.
@@ -233,7 +233,7 @@ TEST_CASE("options after arguments are refused, by every command", "[help]") {
       auto words = words_of(c.name);
       const auto option = "-" + std::string(f.name) + "=1";
       words.insert(words.end(), {"word", option});
-      const auto r = say(words);
+      const auto r = run_cli(words);
       INFO(option);
       CHECK(r.code == 1);
       CHECK(r.err.starts_with("options must come before arguments: " + option + "\n"));
@@ -243,7 +243,7 @@ TEST_CASE("options after arguments are refused, by every command", "[help]") {
 
 TEST_CASE("words that belong to a command, or follow --, are not options", "[help]") {
   const auto refused = [](const arguments& words) {
-    return say(words).err.starts_with("options must come before arguments");
+    return run_cli(words).err.starts_with("options must come before arguments");
   };
   // A port without a listener.
   const std::string nowhere = "-http-addr=127.0.0.1:1";

@@ -70,7 +70,7 @@ TEST_CASE("verbs over HTTPS: which servers are trusted, and what is presented", 
     arguments words = {"kv", "delete", "-http-addr=https://" + node.address()};
     words.insert(words.end(), r.options.begin(), r.options.end());
     words.push_back("k");
-    const auto e = say(words);
+    const auto e = run_cli(words);
     CHECK((e.code == 0) == r.works);
     CHECK(node.requested().size() == (r.works ? 1u : 0u));
   }
@@ -82,6 +82,6 @@ TEST_CASE("verbs over HTTPS: a variable turns it on", "[https]") {
   fake_node node({{200, "true"}}, showing(server, false));
   const variables set(
       {{"CONSUL_HTTP_SSL", "true"}, {"CONSUL_HTTP_ADDR", node.address()}, {"CONSUL_CACERT", server.ca_file}});
-  CHECK(say({"kv", "delete", "k"}).code == 0);
+  CHECK(run_cli({"kv", "delete", "k"}).code == 0);
   CHECK(node.requested() == std::vector<std::string>{"DELETE /v1/kv/k"});
 }

@@ -204,17 +204,17 @@ private:
     ::setpgid(job, job);
     if (in_foreground)
       ::tcsetpgrp(STDIN_FILENO, job);
-    const auto say = [events](const std::string& what) { (void)!::write(events, what.data(), what.size()); };
-    say("job " + std::to_string(job) + "\n");
+    const auto run_cli = [events](const std::string& what) { (void)!::write(events, what.data(), what.size()); };
+    run_cli("job " + std::to_string(job) + "\n");
     for (;;) {
       int status = 0;
       if (::waitpid(job, &status, WUNTRACED | WNOHANG) == job) {
         if (WIFSTOPPED(status)) {
           ::tcsetpgrp(STDIN_FILENO, ::getpgrp());
-          say("stopped " + std::to_string(WSTOPSIG(status)) + "\n");
+          run_cli("stopped " + std::to_string(WSTOPSIG(status)) + "\n");
         } else {
-          say(WIFEXITED(status) ? "exited " + std::to_string(WEXITSTATUS(status)) + "\n"
-                                : "killed " + std::to_string(WTERMSIG(status)) + "\n");
+          run_cli(WIFEXITED(status) ? "exited " + std::to_string(WEXITSTATUS(status)) + "\n"
+                                    : "killed " + std::to_string(WTERMSIG(status)) + "\n");
           ::pause();
         }
       }

@@ -11,7 +11,7 @@ namespace {
 
 response call(arguments words, const std::string& address = "127.0.0.1:1") {
   words.insert(words.begin(), {"keyring", "-http-addr=" + address});
-  return say(words);
+  return run_cli(words);
 }
 
 constexpr auto two_pools =

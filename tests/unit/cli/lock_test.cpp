@@ -48,7 +48,7 @@ arguments lock_words(const small_node& node, arguments more) {
 TEST_CASE("lock: a command runs, and the lock is removed afterwards", "[lock]") {
   const working_directory here;
   small_node node;
-  const auto s = say(lock_words(node, {"-verbose", "jobs/a", "env >env; exit 3"}));
+  const auto s = run_cli(lock_words(node, {"-verbose", "jobs/a", "env >env; exit 3"}));
   CHECK(s.code == 0);
   CHECK(s.out == "Setting up lock at path: jobs/a/.lock\nAttempting lock acquisition\nStarting handler\n"
                  "Child terminated, releasing lock\nCleanup succeeded\n");
@@ -65,15 +65,15 @@ TEST_CASE("lock: a command runs, and the lock is removed afterwards", "[lock]") 
 TEST_CASE("lock: exit codes", "[lock]") {
   const working_directory here;
   small_node node;
-  CHECK(say(lock_words(node, {"a", "exit 3"})).code == 0);
-  CHECK(say(lock_words(node, {"-child-exit-code", "a", "exit 3"})).code == 2);
-  CHECK(say(lock_words(node, {"-child-exit-code", "a", "exit 0"})).code == 0);
-  const auto none = say(lock_words(node, {"-shell=false", "-child-exit-code", "a", "no-such-program"}));
+  CHECK(run_cli(lock_words(node, {"a", "exit 3"})).code == 0);
+  CHECK(run_cli(lock_words(node, {"-child-exit-code", "a", "exit 3"})).code == 2);
+  CHECK(run_cli(lock_words(node, {"-child-exit-code", "a", "exit 0"})).code == 0);
+  const auto none = run_cli(lock_words(node, {"-shell=false", "-child-exit-code", "a", "no-such-program"}));
   CHECK(none.code == 2);
   CHECK(none.err == "Error starting handler: exec: \"no-such-program\": executable file not found in $PATH\n");
   CHECK_FALSE(node.has("a/.lock"));
   CHECK(node.sessions() == 0);
-  CHECK(say({"lock", "-http-addr=127.0.0.1:1", "a", "true"})
+  CHECK(run_cli({"lock", "-http-addr=127.0.0.1:1", "a", "true"})
             .err.starts_with("Error querying Consul agent: GET http://127.0.0.1:1/"));
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("lock: a waiter gives up in time, or gets it when it is free", "[lock]
   const working_directory here;
   small_node node;
   node.put("a/.lock", {"", "another", lock_flags});
-  const auto late = say(lock_words(node, {"-timeout=100ms", "a", "touch ran"}));
+  const auto late = run_cli(lock_words(node, {"-timeout=100ms", "a", "touch ran"}));
   CHECK(late.code == 1);
   CHECK(late.err == "Shutdown triggered or timeout during lock acquisition\n");
   CHECK(node.at("a/.lock").session == "another");
@@ -91,7 +91,7 @@ TEST_CASE("lock: a waiter gives up in time, or gets it when it is free", "[lock]
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     node.put("a/.lock", {"", "", lock_flags});
   });
-  CHECK(say(lock_words(node, {"a", "touch ran"})).code == 0);
+  CHECK(run_cli(lock_words(node, {"a", "touch ran"})).code == 0);
   CHECK(std::filesystem::exists("ran"));
 }
 
@@ -104,7 +104,7 @@ TEST_CASE("lock: the timeout is one time for everything, also where the server d
     node.hang_after(answered);
     words.insert(words.begin() + 1, {"-http-addr=" + node.address(), "-timeout=1500ms"});
     const auto begun = std::chrono::steady_clock::now();
-    const auto s = say(words);
+    const auto s = run_cli(words);
     // Then a second each for the release and the session. The read of the key alone had 10 s.
     CHECK(std::chrono::steady_clock::now() - begun < 5 * timeout);
     CHECK(std::chrono::steady_clock::now() - begun >= timeout);
@@ -122,7 +122,7 @@ TEST_CASE("lock: the timeout is one time for everything, also where the server d
   CHECK(gives_up(1, {"elect", "a", "touch ran"}).starts_with("Lock acquisition failed: failed to create session: "));
   CHECK_FALSE(std::filesystem::exists("ran"));
   small_node node; // a free lock is acquired, however little time there is
-  CHECK(say(lock_words(node, {"-timeout=1ms", "a", "touch ran"})).code == 0);
+  CHECK(run_cli(lock_words(node, {"-timeout=1ms", "a", "touch ran"})).code == 0);
   CHECK(std::filesystem::exists("ran"));
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("lock: a key that is something else is left alone", "[lock]") {
   const working_directory here;
   small_node node;
   node.put("a/.lock", {"mine", "", 0});
-  const auto s = say(lock_words(node, {"a", "touch ran"}));
+  const auto s = run_cli(lock_words(node, {"a", "touch ran"}));
   CHECK(s.code == 1);
   CHECK(s.err == "Lock acquisition failed: Existing key does not match lock use\n");
   CHECK(node.at("a/.lock").value == "mine");
@@ -142,7 +142,7 @@ TEST_CASE("lock: the command is killed when the lock is lost", "[lock]") {
   const working_directory here;
   small_node node;
   const when_there lost("up", [&] { node.put("a/.lock", {"", "another", lock_flags}); });
-  const auto s = say(lock_words(node, {"-verbose", "-child-exit-code", "a", "echo up >up; exec sleep 100"}));
+  const auto s = run_cli(lock_words(node, {"-verbose", "-child-exit-code", "a", "echo up >up; exec sleep 100"}));
   CHECK(s.code == 2);
   CHECK(s.out.find("Lock lost, killing child\nTerminating child pid ") != std::string::npos);
   CHECK(s.out.find("\nChild terminated\n") != std::string::npos);
@@ -154,7 +154,7 @@ TEST_CASE("lock: the command is killed when no server confirms that the lock is 
   const working_directory here;
   small_node node;
   const when_there lost("up", [&] { node.fail(); });
-  const auto s = say(lock_words(node, {"-verbose", "-monitor-retry=1", "a", "echo up >up; exec sleep 100"}));
+  const auto s = run_cli(lock_words(node, {"-verbose", "-monitor-retry=1", "a", "echo up >up; exec sleep 100"}));
   CHECK(s.out.find("Lock lost, killing child\n") != std::string::npos);
   CHECK(s.code == 1);
   CHECK(s.err.find("Lock release failed: ") != std::string::npos);
@@ -164,7 +164,7 @@ TEST_CASE("lock: signals end the command, and the lock is released", "[lock]") {
   const working_directory here;
   small_node node;
   const when_there signal("up", [&] { ::kill(::getpid(), SIGTERM); });
-  const auto s = say(lock_words(node, {"-verbose", "-child-exit-code", "a", "echo up >up; exec sleep 100"}));
+  const auto s = run_cli(lock_words(node, {"-verbose", "-child-exit-code", "a", "echo up >up; exec sleep 100"}));
   CHECK(s.code == 0);
   CHECK(s.out.find("Shutdown triggered, killing child\n") != std::string::npos);
   CHECK(s.out.find("Cleanup succeeded\n") != std::string::npos);
@@ -193,7 +193,7 @@ TEST_CASE("lock: readers and writers go with no options of semaphores", "[lock]"
     arguments words = {"lock", "-http-addr=127.0.0.1:1"};
     words.insert(words.end(), r.more.begin(), r.more.end());
     words.insert(words.end(), {"a", "true"});
-    const auto s = say(words);
+    const auto s = run_cli(words);
     CHECK(s.code == 1);
     CHECK(s.err == r.complaint);
   }
@@ -202,7 +202,7 @@ TEST_CASE("lock: readers and writers go with no options of semaphores", "[lock]"
 TEST_CASE("lock: readers and writers need claims", "[lock]") {
   const working_directory here;
   small_node node;
-  const auto s = say(lock_words(node, {"-shared", "-verbose", "a", "touch ran"}));
+  const auto s = run_cli(lock_words(node, {"-shared", "-verbose", "a", "touch ran"}));
   CHECK(s.code == 1);
   CHECK(s.out == "Setting up shared lock: a\nAttempting lock acquisition\n");
   CHECK(s.err == "Lock acquisition failed: this requires claims, which the server does not support\n");
@@ -213,7 +213,7 @@ TEST_CASE("lock: readers and writers need claims", "[lock]") {
 TEST_CASE("lock: semaphores", "[lock]") {
   const working_directory here;
   small_node node;
-  CHECK(say(lock_words(node, {"-verbose", "-n=2", "s", "env >env"})).out ==
+  CHECK(run_cli(lock_words(node, {"-verbose", "-n=2", "s", "env >env"})).out ==
         "Setting up semaphore (limit 2) at prefix: s\nAttempting lock acquisition\nStarting handler\n"
         "Child terminated, releasing lock\nCleanup succeeded\n");
   CHECK(text_of_file("env").find("BELAY_LOCK_FENCE") == std::string::npos);
@@ -222,22 +222,22 @@ TEST_CASE("lock: semaphores", "[lock]") {
   constexpr std::uint64_t semaphore_flags = 16210313421097356768u;
   node.put("s/x", {"", "x", semaphore_flags});
   node.put("s/.lock", {R"({"Limit":2,"Holders":{"x":true,"dead":true}})", "", semaphore_flags});
-  CHECK(say(lock_words(node, {"-n=2", "s", "touch ran"})).code == 0); // a dead holder has no slot
+  CHECK(run_cli(lock_words(node, {"-n=2", "s", "touch ran"})).code == 0); // a dead holder has no slot
   CHECK(std::filesystem::exists("ran"));
   CHECK(node.at("s/.lock").value == R"({"Limit":2,"Holders":{"x":true}})");
-  const auto other = say(lock_words(node, {"-n=3", "s", "true"}));
+  const auto other = run_cli(lock_words(node, {"-n=3", "s", "true"}));
   CHECK(other.code == 1);
   CHECK(other.err == "Lock acquisition failed: semaphore limit conflict (lock: 2, local: 3)\n");
   node.put("s/y", {"", "y", semaphore_flags});
   node.put("s/.lock", {R"({"Limit":2,"Holders":{"x":true,"y":true}})", "", semaphore_flags});
-  CHECK(say(lock_words(node, {"-n=2", "-timeout=100ms", "s", "true"})).err ==
+  CHECK(run_cli(lock_words(node, {"-n=2", "-timeout=100ms", "s", "true"})).err ==
         "Shutdown triggered or timeout during lock acquisition\n");
   for (const auto* wrong : {"", "{", "[]", R"({"Limit":2,"Holders":[]})"}) {
     node.put("s/.lock", {wrong, "", semaphore_flags});
-    CHECK(say(lock_words(node, {"-n=2", "-timeout=100ms", "s", "true"}))
+    CHECK(run_cli(lock_words(node, {"-n=2", "-timeout=100ms", "s", "true"}))
               .err.starts_with("Lock acquisition failed: lock decoding failed: "));
   }
-  const auto mixed = say(lock_words(node, {"s", "true"}));
+  const auto mixed = run_cli(lock_words(node, {"s", "true"}));
   CHECK(mixed.err == "Lock acquisition failed: Existing key does not match lock use\n");
 }
 
@@ -247,7 +247,7 @@ TEST_CASE("watch: a command for each change", "[watch]") {
   node.put("k", {"one", "", 0});
   std::ofstream("each") << "cat >>seen; echo $CONSUL_INDEX >>indexes; test $(wc -l <seen) -lt 2\n";
   const when_there change("indexes", [&] { node.put("k", {"two", "", 0}); });
-  const auto s = say({"watch", "-http-addr=" + node.address(), "-type=key", "-key=k", "sh each"});
+  const auto s = run_cli({"watch", "-http-addr=" + node.address(), "-type=key", "-key=k", "sh each"});
   CHECK(s.code == 1);
   CHECK(s.err == "Error executing handler: exit status 1\n");
   const auto seen = text_of_file("seen");

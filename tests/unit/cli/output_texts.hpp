@@ -14,7 +14,7 @@ struct response {
 };
 
 /// @param screen whether its output is a terminal
-inline response say(const arguments& words, const std::string& input = "", bool screen = false) {
+inline response run_cli(const arguments& words, const std::string& input = "", bool screen = false) {
   std::istringstream in(input);
   std::ostringstream out, err;
   const int code = run(words, {in, out, err, screen});

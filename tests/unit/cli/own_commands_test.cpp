@@ -195,7 +195,7 @@ TEST_CASE("commands of our own, and JSON", "[commands]") {
     fake_node node({r.answer});
     auto words = r.words;
     words.insert(words.begin() + static_cast<std::ptrdiff_t>(r.name_words), "-http-addr=" + node.address());
-    const auto s = say(words);
+    const auto s = run_cli(words);
     CHECK(s.code == r.code);
     CHECK(s.out == r.out);
     CHECK(s.err == r.err);
@@ -208,7 +208,7 @@ TEST_CASE("snapshots: saved whole or not at all", "[commands]") {
   const auto bytes = archive_bytes();
   {
     fake_node node({{200, bytes, {{"X-Consul-Index", "9"}}}});
-    const auto s = say({"snapshot", "save", "-http-addr=" + node.address(), "a.snap"});
+    const auto s = run_cli({"snapshot", "save", "-http-addr=" + node.address(), "a.snap"});
     CHECK(s.err == "");
     CHECK(s.code == 0);
     CHECK(s.out == "Saved and verified snapshot to index 9\n");
@@ -216,22 +216,22 @@ TEST_CASE("snapshots: saved whole or not at all", "[commands]") {
   struct stat st {};
   REQUIRE(::stat("a.snap", &st) == 0);
   CHECK((st.st_mode & 0777) == 0600);
-  CHECK(say({"snapshot", "inspect", "a.snap"}).out ==
+  CHECK(run_cli({"snapshot", "inspect", "a.snap"}).out ==
         "ID           2-7-1700000000000\nSize         5\nIndex        7\nTerm         2\nVersion      1\n\n");
   {
     fake_node node({{200, bytes.substr(0, bytes.size() - 20)}});
-    const auto s = say({"snapshot", "save", "-http-addr=" + node.address(), "b.snap"});
+    const auto s = run_cli({"snapshot", "save", "-http-addr=" + node.address(), "b.snap"});
     CHECK(s.code == 1);
     CHECK(s.err.starts_with("Error verifying snapshot file: Error verifying snapshot: failed to read snapshot file: "));
   }
   {
     fake_node node({{500, "No cluster leader"}});
-    CHECK(say({"snapshot", "save", "-http-addr=" + node.address(), "b.snap"}).err ==
+    CHECK(run_cli({"snapshot", "save", "-http-addr=" + node.address(), "b.snap"}).err ==
           "Error saving snapshot: Unexpected response code: 500 (No cluster leader)\n");
   }
   {
     fake_node node({{200, ""}});
-    CHECK(say({"snapshot", "restore", "-http-addr=" + node.address(), "a.snap"}).out == "Restored snapshot\n");
+    CHECK(run_cli({"snapshot", "restore", "-http-addr=" + node.address(), "a.snap"}).out == "Restored snapshot\n");
     CHECK(node.requested() == std::vector<std::string>{"PUT /v1/snapshot " + bytes});
   }
   std::size_t files = 0;
@@ -247,13 +247,13 @@ TEST_CASE("snapshot agent: saves once, and keeps the last ones", "[commands]") {
     std::ofstream(name) << "x";
   fake_node node({{200, archive_bytes()}});
   const auto s =
-      say({"snapshot", "agent", "-http-addr=" + node.address(), "-interval=0", "-retain=2", "-local-path=keep"});
+      run_cli({"snapshot", "agent", "-http-addr=" + node.address(), "-interval=0", "-retain=2", "-local-path=keep"});
   CHECK(s.err == "");
   CHECK(s.code == 0);
   CHECK_FALSE(std::filesystem::exists("keep/belay-1000000000001.snap"));
   CHECK(std::filesystem::exists("keep/belay-1000000000002.snap"));
   CHECK(std::filesystem::exists("keep/other.snap"));
-  CHECK(say({"snapshot", "agent", "-local-path=nowhere"}).err ==
+  CHECK(run_cli({"snapshot", "agent", "-local-path=nowhere"}).err ==
         "Error opening the folder of snapshots: open nowhere: no such file or directory\n");
 }
 
@@ -301,8 +301,8 @@ TEST_CASE("debug ends when its duration is over, whatever the server does", "[co
   const working_directory here;
   fake_node node({{200, R"({"Config":{"Version":"1.8.7"}})"}});
   const auto begun = std::chrono::steady_clock::now();
-  const auto s = say({"debug", "-capture=host", "-capture=metrics", "-capture=logs", "-duration=10s", "-interval=5s",
-                      "-output=d", "-http-addr=" + node.address()});
+  const auto s = run_cli({"debug", "-capture=host", "-capture=metrics", "-capture=logs", "-duration=10s",
+                          "-interval=5s", "-output=d", "-http-addr=" + node.address()});
   CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(3 * 10));
   CHECK(s.code == 0);
   CHECK(s.err.starts_with("[WARN] Unable to capture host.json: GET http://"));
@@ -316,14 +316,14 @@ TEST_CASE("a token file that cannot be read ends the command with the reason", "
   std::ofstream("token") << "\n  secret \r\nmore\n";
   std::ofstream("empty") << "\n";
   const auto with = [](const std::string& file) {
-    return say({"kv", "get", "-http-addr=127.0.0.1:1", "-token-file=" + file, "k"}).err;
+    return run_cli({"kv", "get", "-http-addr=127.0.0.1:1", "-token-file=" + file, "k"}).err;
   };
   CHECK(with("nofile") ==
         "Error connecting to the agent: Error loading token file: open nofile: no such file or directory\n");
   CHECK(with("d") == "Error connecting to the agent: Error loading token file: read d: is a directory\n");
   for (const auto& [file, sent] : {std::pair<std::string, std::string>{"token", "secret"}, {"empty", ""}}) {
     fake_node node({{404, ""}});
-    CHECK(say({"kv", "get", "-http-addr=" + node.address(), "-token-file=" + file, "k"}).err ==
+    CHECK(run_cli({"kv", "get", "-http-addr=" + node.address(), "-token-file=" + file, "k"}).err ==
           "Error! No key exists at: k\n");
     node.requested();
     CHECK(node.token == sent);
@@ -332,7 +332,7 @@ TEST_CASE("a token file that cannot be read ends the command with the reason", "
 
 TEST_CASE("a process ID file that cannot be written is named with the reason", "[commands]") {
   const working_directory here;
-  CHECK(say({"agent", "-dev", "-pid-file=nowhere/pid"})
+  CHECK(run_cli({"agent", "-dev", "-pid-file=nowhere/pid"})
             .err.ends_with("Could not open pid file: open nowhere/pid: no such file or directory\n"));
 }
 
@@ -344,7 +344,7 @@ TEST_CASE("debug overwrites no folder, and its output is readable only by its ow
   std::ofstream("file") << "x";
   for (const std::string path : {"there", "there/", "file", "file/below"}) {
     fake_node node({self});
-    const auto s = say({"debug", "-capture=agent", "-output=" + path, "-http-addr=" + node.address()});
+    const auto s = run_cli({"debug", "-capture=agent", "-output=" + path, "-http-addr=" + node.address()});
     CHECK(s.code == 1);
     CHECK(s.err.starts_with("==> Capture validation failed: output directory already exists: "));
   }
@@ -353,7 +353,7 @@ TEST_CASE("debug overwrites no folder, and its output is readable only by its ow
   std::ofstream("a.tar.gz") << "an older one";
   {
     fake_node node({self});
-    const auto s = say({"debug", "-capture=agent", "-output=a", "-http-addr=" + node.address()});
+    const auto s = run_cli({"debug", "-capture=agent", "-output=a", "-http-addr=" + node.address()});
     CHECK(s.err == "");
     CHECK(s.code == 0);
     CHECK(s.out.ends_with("    Saved debug archive: a.tar.gz\n"));
@@ -363,7 +363,8 @@ TEST_CASE("debug overwrites no folder, and its output is readable only by its ow
   CHECK(std::system("tar xzf a.tar.gz && test -s a/agent.json && test -s a/index.json") == 0);
 
   fake_node node({self});
-  CHECK(say({"debug", "-capture=agent", "-archive=false", "-output=b/c", "-http-addr=" + node.address()}).code == 0);
+  CHECK(run_cli({"debug", "-capture=agent", "-archive=false", "-output=b/c", "-http-addr=" + node.address()}).code ==
+        0);
   CHECK(permissions_of("b/c") == std::filesystem::perms::owner_all);
   CHECK(permissions_of("b/c/agent.json") == mine_alone);
 }

@@ -67,7 +67,7 @@ TEST_CASE("the output equals that of Consul's command line", "[recorded]") {
     INFO(shown);
     replaying_node node(std::move(*exchanges));
     const variables set({{"CONSUL_HTTP_ADDR", node.address()}});
-    const auto s = say(words);
+    const auto s = run_cli(words);
     CHECK(s.code == json::value_to<int>(recorded.at("code")));
     ++cases;
     if (text(recorded, "remark").starts_with("BETTER"))
@@ -91,7 +91,7 @@ TEST_CASE("a list of tokens shows node identities as such, which Consul's does n
     wanted.replace(at + services.size(), services.size(), "Node Identities:\n   n2 (Datacenter: dc1)\n");
     replaying_node node(exchanges_of(recorded).value());
     const variables set({{"CONSUL_HTTP_ADDR", node.address()}});
-    const auto s = say({"acl", "token", "list"});
+    const auto s = run_cli({"acl", "token", "list"});
     CHECK(s.code == 0);
     CHECK(s.out == wanted);
     ++cases;

@@ -36,7 +36,7 @@ tls::credential_settings files_of(const std::string& name) {
 } // namespace
 
 TEST_CASE("keygen prints a key for `encrypt`", "[cli][tls]") {
-  const auto one = say({"keygen"}), two = say({"keygen"});
+  const auto one = run_cli({"keygen"}), two = run_cli({"keygen"});
   CHECK(one.code == 0);
   CHECK(one.out.size() == 45);
   CHECK(one.out != two.out);
@@ -45,18 +45,18 @@ TEST_CASE("keygen prints a key for `encrypt`", "[cli][tls]") {
 
 TEST_CASE("a CA and certificates of servers, clients and the command line", "[cli][tls]") {
   working_directory here;
-  const auto ca = say({"tls", "ca", "create"});
+  const auto ca = run_cli({"tls", "ca", "create"});
   CHECK(ca.code == 0);
   CHECK(ca.out == "==> Saved consul-agent-ca.pem\n==> Saved consul-agent-ca-key.pem\n");
   CHECK(mode_of("consul-agent-ca-key.pem") == 0600);
   CHECK((mode_of("consul-agent-ca.pem") & 0400) != 0);
 
-  const auto again = say({"tls", "ca", "create"});
+  const auto again = run_cli({"tls", "ca", "create"});
   CHECK(again.code == 1);
   CHECK(again.err == "consul-agent-ca.pem already exists.\n");
 
-  const auto server = say({"tls", "cert", "create", "-server", "-additional-dnsname=a.example", "-additional-dnsname",
-                           "b.example", "-additional-ipaddress=10.0.0.1"});
+  const auto server = run_cli({"tls", "cert", "create", "-server", "-additional-dnsname=a.example",
+                               "-additional-dnsname", "b.example", "-additional-ipaddress=10.0.0.1"});
   CHECK(server.code == 0);
   CHECK(server.err == "");
   CHECK(server.out == "==> WARNING: Server Certificates grants authority to become a\n"
@@ -69,19 +69,20 @@ TEST_CASE("a CA and certificates of servers, clients and the command line", "[cl
   CHECK(mode_of("dc1-server-consul-0-key.pem") == 0600);
   CHECK(tls::credentials::load(files_of("dc1-server-consul-0")).ok());
 
-  CHECK(say({"tls", "cert", "create", "-server"}).out.find("==> Saved dc1-server-consul-1.pem\n") != std::string::npos);
-  CHECK(say({"tls", "cert", "create", "-client", "-dc", "east"}).out ==
+  CHECK(run_cli({"tls", "cert", "create", "-server"}).out.find("==> Saved dc1-server-consul-1.pem\n") !=
+        std::string::npos);
+  CHECK(run_cli({"tls", "cert", "create", "-client", "-dc", "east"}).out ==
         "==> Using consul-agent-ca.pem and consul-agent-ca-key.pem\n"
         "==> Saved east-client-consul-0.pem\n==> Saved east-client-consul-0-key.pem\n");
-  CHECK(say({"tls", "cert", "create", "-cli"}).out ==
+  CHECK(run_cli({"tls", "cert", "create", "-cli"}).out ==
         "==> Using consul-agent-ca.pem and consul-agent-ca-key.pem\n"
         "==> Saved dc1-cli-consul-0.pem\n==> Saved dc1-cli-consul-0-key.pem\n");
 }
 
 TEST_CASE("a domain of one's own names the files, too", "[cli][tls]") {
   working_directory here;
-  CHECK(say({"tls", "ca", "create", "-domain=belay", "-days", "10", "-name-constraint"}).code == 0);
-  const auto made = say({"tls", "cert", "create", "-server", "-domain", "belay", "-days", "5"});
+  CHECK(run_cli({"tls", "ca", "create", "-domain=belay", "-days", "10", "-name-constraint"}).code == 0);
+  const auto made = run_cli({"tls", "cert", "create", "-server", "-domain", "belay", "-days", "5"});
   CHECK(made.code == 0);
   CHECK(made.out.find("==> Using belay-agent-ca.pem and belay-agent-ca-key.pem\n"
                       "==> Saved dc1-server-belay-0.pem\n") != std::string::npos);
@@ -101,16 +102,16 @@ TEST_CASE("impossible operations are reported, and nothing is written", "[cli][t
            row{{"tls", "ca", "create", "-days=0"}, "-days must be from 1 to 36500\n"},
            row{{"tls", "ca", "create", "-domain=../x/y"}, "not a domain: ../x/y\n"},
        }) {
-    const auto s = say(r.words);
+    const auto s = run_cli(r.words);
     CHECK(s.code == 1);
     CHECK(s.err == r.err);
   }
   CHECK(std::filesystem::is_empty(std::filesystem::current_path()));
-  REQUIRE(say({"tls", "ca", "create"}).code == 0);
-  CHECK(say({"tls", "cert", "create", "-server", "-additional-ipaddress=x"}).err == "not an IP address: x\n");
-  CHECK(say({"tls", "cert", "create", "-server", "-additional-dnsname=x,IP:1.1.1.1"}).err ==
+  REQUIRE(run_cli({"tls", "ca", "create"}).code == 0);
+  CHECK(run_cli({"tls", "cert", "create", "-server", "-additional-ipaddress=x"}).err == "not an IP address: x\n");
+  CHECK(run_cli({"tls", "cert", "create", "-server", "-additional-dnsname=x,IP:1.1.1.1"}).err ==
         "not a DNS name: x,IP:1.1.1.1\n");
   std::ofstream("consul-agent-ca-key.pem", std::ios::trunc) << "nothing";
-  CHECK(say({"tls", "cert", "create", "-server"}).code == 1);
+  CHECK(run_cli({"tls", "cert", "create", "-server"}).code == 1);
   CHECK_FALSE(std::filesystem::exists("dc1-server-consul-0.pem"));
 }

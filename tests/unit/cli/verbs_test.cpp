@@ -231,7 +231,7 @@ TEST_CASE("verbs of the key-value store") {
     fake_node node({r.answer});
     auto words = r.words;
     words.insert(words.begin() + static_cast<std::ptrdiff_t>(r.name_words), "-http-addr=" + node.address());
-    auto e = say(words, "typed");
+    auto e = run_cli(words, "typed");
     CHECK(e.code == r.code);
     CHECK(e.out == r.out);
     CHECK(e.err == r.err);
@@ -272,29 +272,29 @@ TEST_CASE("verbs that are rejected before any request") {
        "-client-key or CONSUL_CLIENT_KEY\n"},
   };
   for (const auto& r : rows) {
-    auto e = say(r.words);
+    auto e = run_cli(r.words);
     CHECK(e.err == r.complaint);
     CHECK(e.code == 1);
     CHECK(e.out.empty());
   }
-  CHECK(say({"kv", "import", "{bad"}).err.starts_with("Cannot unmarshal data: "));
-  CHECK(say({"kv", "get", "-bogus", "k"}).err.starts_with("flag provided but not defined: -bogus\n"));
-  CHECK(say({"agent", "-bogus"}).err.starts_with("flag provided but not defined: -bogus\n"));
-  CHECK(say({"agent", "-server"}).err == "==> data_dir cannot be empty\n");
+  CHECK(run_cli({"kv", "import", "{bad"}).err.starts_with("Cannot unmarshal data: "));
+  CHECK(run_cli({"kv", "get", "-bogus", "k"}).err.starts_with("flag provided but not defined: -bogus\n"));
+  CHECK(run_cli({"agent", "-bogus"}).err.starts_with("flag provided but not defined: -bogus\n"));
+  CHECK(run_cli({"agent", "-server"}).err == "==> data_dir cannot be empty\n");
 }
 
 TEST_CASE("names of verbs") {
-  CHECK(say({}).code == 127);
-  CHECK(say({"bogus"}).code == 127);
-  CHECK(say({"kv"}).code == 1);
-  CHECK(say({"kv"}).err.find("kv export") != std::string::npos);
-  CHECK(say({"kv", "bogus"}).code == 1);
-  CHECK(say({"operator", "raft"}).code == 1);
-  CHECK(say({"help"}).code == 0);
-  CHECK(say({"kv", "-h"}).code == 0);
-  CHECK(say({"kv", "get", "-h"}).code == 0);
-  CHECK(say({"agent", "-h"}).code == 0);
-  auto v = say({"version"});
+  CHECK(run_cli({}).code == 127);
+  CHECK(run_cli({"bogus"}).code == 127);
+  CHECK(run_cli({"kv"}).code == 1);
+  CHECK(run_cli({"kv"}).err.find("kv export") != std::string::npos);
+  CHECK(run_cli({"kv", "bogus"}).code == 1);
+  CHECK(run_cli({"operator", "raft"}).code == 1);
+  CHECK(run_cli({"help"}).code == 0);
+  CHECK(run_cli({"kv", "-h"}).code == 0);
+  CHECK(run_cli({"kv", "get", "-h"}).code == 0);
+  CHECK(run_cli({"agent", "-h"}).code == 0);
+  auto v = run_cli({"version"});
   CHECK(v.code == 0);
   CHECK(v.out.starts_with("Belay v"));
   CHECK(v.out.find("\nCompatible with the Consul 1.8.7 API\n") != std::string::npos);
@@ -323,11 +323,11 @@ TEST_CASE("a token is sent with the request, and a missing server is an error") 
   {
     fake_node node({{200, key_with_blank}});
     address = node.address();
-    CHECK(say({"kv", "get", "-http-addr", "http://" + address, "-token", "secret", "k"}).code == 0);
+    CHECK(run_cli({"kv", "get", "-http-addr", "http://" + address, "-token", "secret", "k"}).code == 0);
     node.requested();
     CHECK(node.token == "secret");
   }
-  auto e = say({"kv", "get", "-http-addr=" + address, "k"});
+  auto e = run_cli({"kv", "get", "-http-addr=" + address, "k"});
   CHECK(e.code == 1);
   CHECK(e.err.find("Connection refused") != std::string::npos);
 }

@@ -50,7 +50,7 @@ TEST_CASE("watch -changes: continues at the cursor in the file, and stores its c
   const working_directory here;
   std::ofstream("place") << "11\n";
   fake_node node({answered(std::string("[") + written_event + "," + deleted + "]", "13"), no_more});
-  const auto s = say({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=/a/", "-place=place"});
+  const auto s = run_cli({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=/a/", "-place=place"});
   CHECK(s.code == 1);
   CHECK(s.out == std::string(written_event) + "\n" + deleted + "\n");
   CHECK(s.err == "Error watching changes: Permission denied\n");
@@ -71,8 +71,8 @@ TEST_CASE("watch -changes: the history is stored in the file, and passed to the 
   std::ofstream("place") << "11\n";
   for (const std::string requested : {"11", "13%409f3c2a1b00000000"}) {
     fake_node node({named(std::string("[") + written_event + "," + deleted + "]", "13"), no_more});
-    const auto s = say({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=/a/", "-place=place",
-                        "echo $BELAY_PLACE >told; cat >line"});
+    const auto s = run_cli({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=/a/", "-place=place",
+                            "echo $BELAY_PLACE >told; cat >line"});
     CHECK(s.code == 1);
     CHECK(node.requested()[0] == "GET /v1/kv/a/?recurse&changes&wait=60000ms&index=" + requested);
     CHECK(place_kept().starts_with("13\n"));
@@ -89,7 +89,7 @@ TEST_CASE("watch -changes: a gap", "[watch]") {
   std::ofstream("place") << "4.1\n";
   fake_node node({{410, "gone", {{"X-Belay-Floor", "9"}}}, answered(std::string("[") + as_it_is + "]", "12"), no_more});
   const auto s =
-      say({"watch", "-http-addr=" + node.address(), "-datacenter=dc1", "-changes", "-prefix=a/", "-place=place"});
+      run_cli({"watch", "-http-addr=" + node.address(), "-datacenter=dc1", "-changes", "-prefix=a/", "-place=place"});
   CHECK(s.out == std::string("{\"Event\":\"gap\",\"Place\":\"4.1\"}\n") + as_it_is + "\n");
   CHECK(place_kept() == "12\n");
   const auto requested = node.requested();
@@ -103,7 +103,7 @@ TEST_CASE("watch -changes: on Consul each news is a gap", "[watch]") {
   std::ofstream("place") << "5\n";
   const auto listed = R"([{"LockIndex":0,"Key":"a/b","Flags":7,"Value":"eA==","CreateIndex":12,"ModifyIndex":12}])";
   fake_node node({answered(listed, "12"), no_more});
-  const auto s = say({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=a/", "-place=place"});
+  const auto s = run_cli({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=a/", "-place=place"});
   CHECK(s.out == std::string("{\"Event\":\"gap\",\"Place\":\"5\"}\n") + as_it_is + "\n");
   CHECK(place_kept() == "12\n");
 }
@@ -112,8 +112,8 @@ TEST_CASE("watch -changes: a command that fails leaves its change to the next ca
   const working_directory here;
   std::ofstream("place") << "11\n";
   fake_node node({answered(std::string("[") + written_event + "," + deleted + "]", "13")});
-  const auto s = say({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=a/", "-place=place",
-                      "echo $BELAY_PLACE >>told; grep -q eA=="});
+  const auto s = run_cli({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=a/", "-place=place",
+                          "echo $BELAY_PLACE >>told; grep -q eA=="});
   CHECK(s.code == 1);
   CHECK(s.err == "Error executing handler: exit status 1\n");
   CHECK(place_kept() == "12.0\n");
@@ -124,7 +124,7 @@ TEST_CASE("watch -changes: a command that fails leaves its change to the next ca
 TEST_CASE("watch -changes: a server that fails is reported once, and retried", "[watch]") {
   const working_directory here;
   fake_node node({{500, "No cluster leader"}, {500, "No cluster leader"}, answered("[]", "5"), no_more});
-  const auto s = say({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=a/"});
+  const auto s = run_cli({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=a/"});
   CHECK(s.code == 1);
   CHECK(s.err == "Watch (changes) errored: Unexpected response code: 500 (No cluster leader); retrying until it "
                  "responds\nError watching changes: Permission denied\n");
@@ -168,7 +168,7 @@ TEST_CASE("watch: options that do not go together", "[watch]") {
   for (const auto& r : rows) {
     arguments words = {"watch", "-http-addr=127.0.0.1:1"};
     words.insert(words.end(), r.more.begin(), r.more.end());
-    const auto s = say(words);
+    const auto s = run_cli(words);
     INFO(s.err);
     CHECK(s.code == 1);
     CHECK(s.err.starts_with(r.complaint));

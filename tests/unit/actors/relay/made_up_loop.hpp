@@ -157,10 +157,10 @@ private:
     auto& s = servers_[w->port];
     ++s.ends;
     if (const auto response = w->waits ? s.answer_at_end() : std::nullopt)
-      tell(w, *response);
+      feed(w, *response);
     post([this, w] { end(w, boost::asio::error::eof); });
   }
-  void tell(const std::shared_ptr<wire>& w, const made_up_server::response& what) {
+  void feed(const std::shared_ptr<wire>& w, const made_up_server::response& what) {
     w->waits = false;
     w->to_agent += "HTTP/1.1 " + std::to_string(what.status) +
                    " X\r\nContent-Length: " + std::to_string(what.body.size()) + "\r\n\r\n" + what.body + what.behind;
@@ -193,7 +193,7 @@ private:
       s.received.push_back(a);
       w->waits = true;
       if (const auto response = s.answer(a))
-        tell(w, *response);
+        feed(w, *response);
     }
   }
 

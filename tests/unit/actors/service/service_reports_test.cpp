@@ -77,8 +77,8 @@ TEST_CASE("an address that is none is refused, and nothing listens without one",
   CHECK_FALSE(service_socket::open("vsock:2:1234").ok());
   CHECK_FALSE(service_socket::open("/" + std::string(200, 'x')).ok());
   CHECK_FALSE(opened_socket("").wanted());
-  CHECK(opened_socket("").say("READY=1\n").ok());
-  CHECK_FALSE(opened_socket("/nonexistent/socket").say("READY=1\n").ok());
+  CHECK(opened_socket("").notify("READY=1\n").ok());
+  CHECK_FALSE(opened_socket("/nonexistent/socket").notify("READY=1\n").ok());
 }
 
 TEST_CASE("an abstract socket is spoken to as well as one in a folder", "[service]") {
@@ -86,7 +86,7 @@ TEST_CASE("an abstract socket is spoken to as well as one in a folder", "[servic
   for (const auto& name : {folder / "notify", "@belay-test-" + std::to_string(::getpid())}) {
     INFO(name);
     harness::notify_socket manager(name);
-    CHECK(opened_socket(name).say("READY=1\n").ok());
+    CHECK(opened_socket(name).notify("READY=1\n").ok());
     CHECK(manager.next(harness::milliseconds{5000}) == "READY=1\n");
   }
 }

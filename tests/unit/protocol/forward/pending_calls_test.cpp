@@ -429,8 +429,8 @@ TEST_CASE("proposals of this server become unknown with its leadership") {
 
 TEST_CASE("a node without a request gets no answer") {
   story s;
-  s.calls.tell({self, {}}, call_outcome::unknown, "x");
-  s.calls.tell({}, call_outcome::refused, "x");
+  s.calls.respond({self, {}}, call_outcome::unknown, "x");
+  s.calls.respond({}, call_outcome::refused, "x");
   CHECK(s.take().empty());
 }
 

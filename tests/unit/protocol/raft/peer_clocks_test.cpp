@@ -30,11 +30,11 @@ struct pair {
   }
   /// What a learns about b from one exchange, in which b waits before it responds.
   std::optional<clock_skew> exchange(milliseconds b_waits) {
-    const auto response = of_a.say(b, wall(milliseconds(0)), a_now);
+    const auto response = of_a.sample_for(b, wall(milliseconds(0)), a_now);
     pass(there);
     (void)of_b.received(a, response, wall(skew), b_now);
     pass(b_waits);
-    const auto answer = of_b.say(a, wall(skew), b_now);
+    const auto answer = of_b.sample_for(a, wall(skew), b_now);
     pass(back);
     return of_a.received(b, answer, wall(milliseconds(0)), a_now);
   }

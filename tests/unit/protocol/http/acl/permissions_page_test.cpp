@@ -38,7 +38,7 @@ This applies if `acl.enabled` is true.
 
 std::string_view rule_of(http::access a) {
   switch (a) {
-  case http::access::nobody:
+  case http::access::unrestricted:
     return "nothing";
   case http::access::agent_read:
     return "`agent:read` of this node";
@@ -265,7 +265,7 @@ TEST_CASE("few paths are open to everybody") {
   std::set<std::string_view> open;
   for (const auto& r : all_routes())
     for (const auto name : method_names_of(r))
-      if (r.needs(method_bit(name)) == http::access::nobody)
+      if (r.needs(method_bit(name)) == http::access::unrestricted)
         open.insert(r.pattern);
   CHECK(open == std::set<std::string_view>{"/v1/status/leader", "/v1/status/peers", "/v1/catalog/datacenters",
                                            "/v1/coordinate/datacenters", "/v1/agent/live", "/v1/agent/ready",

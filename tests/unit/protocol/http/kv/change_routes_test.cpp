@@ -35,9 +35,9 @@ TEST_CASE("a long poll of changes has keys, kinds and a cursor", "[changes]") {
   CHECK(q.prefixes == std::vector<std::string>{"a/", "b/", "c"});
   CHECK(q.after == position_in_feed{log_index{4711}, 3});
   CHECK(q.requested == kind_requested::changes);
-  CHECK(q.wants(state::change_kind::set));
-  CHECK_FALSE(q.wants(state::change_kind::removed));
-  CHECK(q.wants(state::change_kind::expired));
+  CHECK(q.includes(state::change_kind::set));
+  CHECK_FALSE(q.includes(state::change_kind::removed));
+  CHECK(q.includes(state::change_kind::expired));
   CHECK(p.options.keys_only);
   const auto& r = std::get<read_request>(p.action);
   CHECK(r.min_index == 4711);
