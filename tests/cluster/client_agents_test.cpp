@@ -407,7 +407,7 @@ TEST_CASE("an agent that has joined is a member at once, and finds its servers a
   const auto logged = [&](const std::string& text) {
     return eventually(milliseconds{10000}, [&] { return file_text(agent.log_file()).find(text) != std::string::npos; });
   };
-  CHECK(logged("servers not reached; the node becomes critical after 5 s reason=\"no server is named\""));
+  CHECK(logged("servers not reached; the node becomes critical after 5 s reason=\"no server is configured\""));
   const auto refused = agent.put("/v1/agent/join/127.0.0.1:1", "", milliseconds{20000});
   CHECK(refused.status == 500);
   CHECK(refused.body.find("connection refused") != std::string::npos);
