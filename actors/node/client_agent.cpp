@@ -45,12 +45,6 @@ server_relay_settings relay_settings_of(const node_config& config) {
   return s;
 }
 
-/// The agent writes the same as the servers, so that neither overwrites the other.
-state::string_map with_proof(state::string_map meta, const std::string& secret) {
-  meta[std::string(agent::proof_of_agent)] = proof_of(secret);
-  return meta;
-}
-
 /// Parts of a client agent.
 struct parts {
   std::string secret_of_node;

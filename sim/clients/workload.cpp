@@ -1,6 +1,7 @@
 #include "sim/clients/workload.hpp"
 
 #include "protocol/base/probe.hpp"
+#include "protocol/forward/requests.hpp"
 #include "protocol/wire/command_codec.hpp"
 #include "sim/chance/drawn_parts.hpp"
 #include "sim/record/text_rendering.hpp"
@@ -519,7 +520,10 @@ bool workload::on_bytes(connection_id c, std::string_view bytes, bool last) {
     return !last;
   }
   auto& o = history_[c - 1];
-  const auto decided = o.through_agent ? as_received_from_agent(*answer, it->second.decided) : it->second.decided;
+  auto decided = o.through_agent ? as_received_from_agent(*answer, it->second.decided) : it->second.decided;
+  // The entry rejected it for its time, and the gateway had no time left to propose it again.
+  if (decided && answer->status == 500 && answer->body == forward::no_leader)
+    decided->outcome = wire::call_outcome::refused;
   pending_.erase(it);
   if (auto wrong = understand(*answer, decided, o))
     complain("http", "operation " + std::to_string(o.id) + " of client " + std::to_string(o.client) + " at node " +

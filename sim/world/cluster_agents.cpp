@@ -1,5 +1,6 @@
 // The part of `cluster` that is about client agents.
 
+#include "actors/relay/node_proof.hpp"
 #include "protocol/base/host_port.hpp"
 #include "sim/world/cluster.hpp"
 #include "sim/world/node_failure.hpp"
@@ -89,6 +90,7 @@ void cluster::spawn_agent(std::size_t index) {
   plan.relay.queue_timeout = swarm_.peer.queue_timeout;
   plan.relay.seed = seed;
   plan.relay.secret_of_node = "secret-of-" + n.self.uuid; // a secret belongs to the data directory, like the ID
+  plan.node_meta = actors::with_proof({}, plan.relay.secret_of_node);
   if (doors_)
     plan.relay.credentials = doors_->credentials_of(index);
   plan.agent.queue_timeout = swarm_.peer.queue_timeout;
