@@ -783,7 +783,9 @@ cost cost_of(const entry& e, double us_per_ns) {
   const auto begun = harness::thread_cpu_time();
   const auto r = w.m.apply(w.m.applied_index().next(), w.now, c, changed);
   const auto spent = harness::thread_cpu_time() - begun;
-  return {static_cast<double>(spent.count()) * us_per_ns, w.m.take_dirty().size(), refused_with(r)};
+  // A restore replaces all rows, which are then not listed as changed.
+  const auto rows = w.m.replaced() ? w.m.freeze_rows()->rows().size() : w.m.take_dirty().size();
+  return {static_cast<double>(spent.count()) * us_per_ns, rows, refused_with(r)};
 }
 
 template <class... Command>
