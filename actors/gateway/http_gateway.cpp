@@ -86,11 +86,7 @@ http_gateway::http_gateway(caf::actor_config& config, asio_host* host, node_acto
       access_watches_(*this, pending_, settings_.tokens,
                       settings_.relay != nullptr ? reauthorized_by_client_agent_after : reauthorized_after),
       claim_waits_(*this, pending_, times_), changes_(*this, pending_, times_, held, m),
-      admission_(settings_.shedding, m),
-      large_answers_(pending_, admission_, held, m, [node_actors = node_actors_](std::shared_ptr<const void> memory) {
-        if (node_actors->checkpointer)
-          caf::anon_send(node_actors->checkpointer, free_memory{{std::move(memory)}});
-      }) {
+      admission_(settings_.shedding, m), large_answers_(pending_, admission_, held, m, node_actors_) {
   end_node_by_exceptions_of(*this, node_actors_, "http_gateway");
   held.limit(settings_.bytes_in_flight_max);
   if (!settings_.uuid)

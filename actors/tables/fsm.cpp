@@ -1,5 +1,6 @@
 #include "actors/tables/fsm.hpp"
 
+#include "actors/freed_elsewhere.hpp"
 #include "actors/tables/decoded_ahead.hpp"
 #include "actors/telemetry/fatal_exceptions.hpp"
 #include "actors/telemetry/log.hpp"
@@ -591,7 +592,6 @@ bool fsm::begin_long_read(const read_query& q) {
   return true;
 }
 
-/// Freeing many rows takes long: the last owner leaves it to the checkpointer's thread.
 void fsm::read_on() {
   auto& next = long_reads_.front();
   if (!next.read->go_on(settings_.read_in_a_slice)) {
@@ -602,11 +602,8 @@ void fsm::read_on() {
   }
   const auto done = std::move(next);
   long_reads_.pop_front();
-  const std::shared_ptr<const state::query_result> found(
-      new state::query_result(done.read->take()), [to = node_actors_->checkpointer](const state::query_result* rows) {
-        caf::anon_send(to,
-                       free_memory{{std::shared_ptr<const void>(std::shared_ptr<const state::query_result>(rows))}});
-      });
+  const auto found =
+      freed_elsewhere(node_actors_->checkpointer, std::make_shared<const state::query_result>(done.read->take()));
   for (const auto& q : done.waiting)
     reply_to(q, found);
 }

@@ -70,7 +70,7 @@ private:
 /// The variable BELAY_name or, without it, CONSUL_name. Empty counts as not set.
 std::string environment(const char* name);
 
-/// The data that a word on the command line stands for: the file for `@file`, the standard input
+/// The data that a word on the command line names: the file for `@file`, the standard input
 /// for `-`, otherwise the word itself. The failure reads `Failed to read file: ...`.
 result<std::string> value_given(const std::string& word, std::istream& in);
 /// Removes the leading slash that people write; keys never begin with one.

@@ -17,7 +17,7 @@ class cursor {
 public:
   /// Returned by next() and peek() after the last character, and for a character with code 0.
   static constexpr char32_t end = 0;
-  /// Stands for invalid bytes of UTF-8.
+  /// Replaces invalid bytes of UTF-8.
   static constexpr char32_t broken = 0xFFFD;
 
   /// `taken` outlives the cursor.

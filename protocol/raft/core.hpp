@@ -181,7 +181,7 @@ enum class propose_error : std::uint8_t {
   too_much_uncommitted, ///< limits::uncommitted_bytes_max
   change_in_progress,   ///< another change of the configuration is not finished
   no_noop_yet,          ///< the first entry of the leader's term is not committed
-  quorum_not_reachable, ///< no quorum of the new members was heard: this leader would have to step down
+  quorum_not_reachable, ///< no quorum of the new members responds: this leader would have to step down
   invalid,              ///< a null or missing payload; a configuration that is malformed, or already in force
 };
 std::string_view name_of(propose_error e);

@@ -31,7 +31,7 @@ broken idle_checker::committed(const raft::entry& e) {
     return entry + " is no command, and no client has sent a write";
   if (ended_by_timers(*found) != nullptr || (reap != nullptr && (!in_vain || ++in_vain_ <= in_vain_max)))
     return std::nullopt;
-  return entry + " was written though nobody wanted anything: " + rendered(*found);
+  return entry + " was written although no client has sent a write: " + rendered(*found);
 }
 
 } // namespace belay::sim

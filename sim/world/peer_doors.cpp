@@ -285,8 +285,8 @@ peer_doors::admission peer_doors::admit_unverified_peer(const credential_facts& 
   INVARIANT(loaded.ok());
   const auto now = seconds_at(accepter);
   auto greeted =
-      checked("a stranger at n" + std::to_string(accepter), identify({*loaded, now}, {a.store->now(), now}, hello),
-              expect_admission(his, now, a.in_force, now));
+      checked("an unverified peer at n" + std::to_string(accepter),
+              identify({*loaded, now}, {a.store->now(), now}, hello), expect_admission(his, now, a.in_force, now));
   if (greeted.in)
     PROBE("doors: a stranger is let in, as he should be");
   else

@@ -378,9 +378,9 @@ TEST_CASE("no peer can use this server's own id", "[actors][peer_link][limits]")
   unverified_peer who(a.port());
   who.send_bytes(bytes_of(hello_of(node_id{1}, there.address())));
   CHECK(who.is_closed());
-  unverified_peer nobody(a.port());
-  nobody.send_bytes(bytes_of(hello_of(node_id{}, there.address())));
-  CHECK(nobody.is_closed());
+  unverified_peer without_id(a.port());
+  without_id.send_bytes(bytes_of(hello_of(node_id{}, there.address())));
+  CHECK(without_id.is_closed());
   CHECK(a.hellos_from(node_id{1}) == 0);
   CHECK_FALSE(there.was_visited());
   unverified_peer member(a.port());

@@ -153,7 +153,7 @@ def story(source, to):
     code, said = move(source, to)
     check("all is taken", code == 0)
     check("keys, values and flags are equal", to.keys() == source.keys() and len(to.keys()) == 205)
-    check("the lock is told, with its session", "1 sessions and 1 locks are not moved" in said and "holds held" in said)
+    check("the lock is reported, with its session", "1 sessions and 1 locks are not moved" in said and "holds held" in said)
     check("no lock arrives", "Session" not in to.json("/v1/kv/held")[0])
     check("what the agent registered is told", "of-the-agent" in said and to.json("/v1/catalog/service/of-the-agent") == [])
     for path in ("/v1/catalog/node/db-1", "/v1/catalog/node/bare", "/v1/health/service/pg"):

@@ -1,4 +1,4 @@
-// Somebody to whom nothing is permitted sends every command there is. Each entry of the log is
+// A client without permissions sends every command. Each entry of the log is
 // written by all servers and replayed at each start. Such a client could fill the disks of all, so
 // none of its commands may be proposed.
 

@@ -1,5 +1,6 @@
 #include "actors/gateway/requests/shared_answers.hpp"
 
+#include "actors/freed_elsewhere.hpp"
 #include "actors/gateway/requests/answers.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/base/secrets.hpp"
@@ -13,7 +14,7 @@ namespace {
 /// Size of a pointer to a row, or of a name; the row itself usually is in the tables, too.
 constexpr std::size_t row_held_bytes = 32;
 /// Freeing a row takes up to 0.1 us.
-constexpr std::size_t rows_freed_here = 8192;
+constexpr std::size_t rows_freed_elsewhere = 8192;
 
 } // namespace
 
@@ -101,18 +102,12 @@ void shared_answers::finish(exchange& e, sifting& s, monotonic_time now) {
   auto rows = s.rows.take();
   if (rows != nullptr && http::estimated_bytes(*rows, bytes_min) >= bytes_min) {
     auto head = http::render_read_head(request, *rows, s.meta, e.options);
-    return render(e, freed_elsewhere(std::move(rows)), request.query, std::move(head), &s.meta, s.due, now);
+    if (state::row_count(*rows) >= rows_freed_elsewhere)
+      rows = freed_elsewhere(node_actors_->checkpointer, std::move(rows));
+    return render(e, std::move(rows), request.query, std::move(head), &s.meta, s.due, now);
   }
   e.answer = rows == nullptr ? http::filter_too_costly() : http::render_read(request, *rows, s.meta, e.options);
   admission_.answered(e, now);
-}
-
-std::shared_ptr<const state::query_result>
-shared_answers::freed_elsewhere(std::shared_ptr<const state::query_result> rows) const {
-  if (state::row_count(*rows) < rows_freed_here)
-    return rows;
-  const auto* all = rows.get();
-  return {all, [free = free_, rows = std::move(rows)](const state::query_result*) mutable { free(std::move(rows)); }};
 }
 
 void shared_answers::render(exchange& e, std::shared_ptr<const state::query_result> rows, const state::query& q,

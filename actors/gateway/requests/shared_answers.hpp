@@ -6,10 +6,10 @@
 #include "actors/gateway/requests/byte_budget.hpp"
 #include "actors/gateway/requests/pending_requests.hpp"
 #include "actors/gateway/requests/request_admission.hpp"
+#include "actors/interfaces.hpp"
 #include "protocol/http/piecewise_body.hpp"
 #include "protocol/http/reading/filtering.hpp"
 
-#include <functional>
 #include <list>
 #include <memory>
 #include <utility>
@@ -27,13 +27,10 @@ public:
   /// Size of one piece: it takes about a millisecond to render, three with compression.
   static constexpr std::size_t piece_bytes = 256 << 10;
 
-  /// Frees on another thread what takes long to free.
-  using free_elsewhere = std::function<void(std::shared_ptr<const void>)>;
-
   /// @param pending,admission,held,m must outlive it; `held` also all bodies
   shared_answers(pending_requests& pending, request_admission& admission, byte_budget& held, metrics& m,
-                 free_elsewhere free)
-      : pending_(pending), admission_(admission), held_(held), metrics_(m), free_(std::move(free)) {}
+                 node_actors_ptr node_actors)
+      : pending_(pending), admission_(admission), held_(held), metrics_(m), node_actors_(std::move(node_actors)) {}
 
   /// Handles the result of a settled read. @param due deadline @returns false: neither large nor
   /// filtered, nothing was done. Else it is answered, or pending until go_on() is done
@@ -96,8 +93,6 @@ private:
   void sift(exchange& e, sifting s, monotonic_time now);
   void sift_on(monotonic_time now);
   void finish(exchange& e, sifting& s, monotonic_time now);
-  /// The same rows; when the last owner drops them, another thread frees them.
-  std::shared_ptr<const state::query_result> freed_elsewhere(std::shared_ptr<const state::query_result> rows) const;
   /// @param meta null: of a write
   void render(exchange& e, std::shared_ptr<const state::query_result> rows, const state::query& q, http::response head,
               const http::read_meta* meta, monotonic_time due, monotonic_time now);
@@ -115,7 +110,7 @@ private:
   request_admission& admission_;
   byte_budget& held_;
   metrics& metrics_;
-  free_elsewhere free_;
+  node_actors_ptr node_actors_;
   std::list<rendering> active_; ///< the next to be rendered comes first
   std::vector<rendered> rendered_;
   std::list<sifting> sifted_;    ///< the next to be filtered comes first

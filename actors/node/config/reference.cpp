@@ -108,6 +108,14 @@ std::string_view name_of(config_kind kind) {
   return "";
 }
 
+using texts_by_key = std::map<std::string, key_text, std::less<>>;
+
+/// "?" for a key without a text.
+key_text text_of(const texts_by_key& texts, std::string_view path) {
+  const auto found = texts.find(path);
+  return found == texts.end() ? key_text{"?", "?"} : found->second;
+}
+
 /// `KEY` (`-FLAG`)
 std::string key_and_flag(std::string_view path) {
   auto out = "`" + std::string(path) + "`";
@@ -122,12 +130,10 @@ void append_rows(std::string& out, auto belongs) {
     if (key.kind == config_kind::section || !belongs(key.effect))
       continue;
     out.append("| ").append(key_and_flag(key.path)).append(" |");
-    const auto text = texts.find(key.path);
-    if (key.effect == config_effect::effective) {
-      out.append(" ").append(name_of(key.kind)).append(", ");
-      out.append(text == texts.end() ? "?" : text->second.by_default).append(" |");
-    }
-    out.append(" ").append(text == texts.end() ? "?" : text->second.means);
+    const auto text = text_of(texts, key.path);
+    if (key.effect == config_effect::effective)
+      out.append(" ").append(name_of(key.kind)).append(", ").append(text.by_default).append(" |");
+    out.append(" ").append(text.means);
     out.append(key.reloaded ? " *Reloaded*. |\n" : " |\n");
   }
 }
@@ -143,8 +149,7 @@ void append_reasons(std::string& out, auto belongs) {
   for (const auto& key : config_keys()) {
     if (key.kind == config_kind::section || !belongs(key.effect))
       continue;
-    const auto text = texts.find(key.path);
-    const std::string reason = text == texts.end() ? "?" : text->second.means;
+    const auto reason = text_of(texts, key.path).means;
     auto at = std::find_if(rows.begin(), rows.end(), [&](const row& r) { return r.reason == reason; });
     if (at == rows.end())
       at = rows.insert(at, row{reason, std::string()});

@@ -42,7 +42,7 @@ json::array datacenters(const options& o) {
   return out;
 }
 
-/// The text that -rules stands for.
+/// The rules: the value of -rules, or the contents of the file that it names.
 std::string rules(const options& o, terminal t) {
   return value_of(value_given(o.value("rules"), t.in), t, "Error loading rules: ");
 }

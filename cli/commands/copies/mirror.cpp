@@ -314,7 +314,7 @@ std::vector<command> mirror_commands() {
                "of the copy never returns to an older value, even if several mirrors run or their writes arrive\n"
                "late, and you can kill and restart a mirror at any time. It leaves keys alone that no mirror has\n"
                "written, unless the original has the same key. It waits out temporary errors of both servers. It\n"
-               "copies everything again if the original was restored or formed anew from a backup. -token and its\n"
+               "copies everything again if the original was restored or formed again from a backup. -token and its\n"
                "variables apply to the original only. Either server may be a Consul server; if the original is one,\n"
                "intermediate values between two reads are not copied.\n\n"
                "Keys that the server of the copy rejects are printed, and the others are copied: values above its\n"

@@ -231,7 +231,7 @@ acl_table::rules_in_force acl_table::rules_of(const acl_token& token, std::strin
 std::vector<acl::rules> acl_table::rules_on_behalf_of(const auth_context& by, cluster_time now) const {
   std::vector<acl::rules> copies;
   const auto token = token_with_secret(by.secret);
-  if (token == nullptr || (!token->expires.is_zero() && token->expires <= now))
+  if (token == nullptr || has_expired(*token, now))
     return copies;
   const auto found = rules_of(*token, by.datacenter);
   for (const auto* each : found.all)
@@ -251,7 +251,7 @@ std::shared_ptr<const acl::authorizer> acl_table::authorizer_of(const auth_conte
     for (const auto& [whose, says] : compiled_)
       if (whose.token->secret == by.secret)
         return says;
-  if (found == nullptr || (!found->row->expires.is_zero() && found->row->expires <= now))
+  if (found == nullptr || has_expired(*found->row, now))
     return nullptr;
   auto& last = found->last;
   if (last.round == round_ && last.allowed_by_default == by.allowed_by_default && last.datacenter == by.datacenter)

@@ -18,6 +18,11 @@ std::uint64_t hash_of_secret(std::string_view secret);
 /// A secret that names no token: `allow`, `deny` and `manage` (docs/contract/10, section 1).
 bool is_reserved_secret(std::string_view secret);
 
+/// Whether the token is invalid from then on or before.
+inline bool has_expired(const acl_token& token, cluster_time now) {
+  return !token.expires.is_zero() && token.expires <= now;
+}
+
 class acl_table {
 public:
   explicit acl_table(undo_log& log)

@@ -322,7 +322,7 @@ struct filter {
     a.shows_secrets = may.acl_write();
     std::erase_if(a.list, [&](const acl_row& each) {
       const auto* token = std::get_if<acl_token_ptr>(&each.row);
-      return token != nullptr && !(*token)->expires.is_zero() && (*token)->expires <= now;
+      return token != nullptr && has_expired(**token, now);
     });
   }
   void operator()(permissions& a) const {

@@ -120,17 +120,9 @@ claim_standing claims_answer(const tables& t, const claim_status& q) {
 claim_rows listed_claims(const tables& t, const claims_list& q,
                          const std::function<bool(const claim_record&)>& may_be_seen) {
   claim_rows page;
-  const auto rows_max = std::min(q.rows_max, listed_claims_max);
   // @returns false: the page is full
   const auto take = [&](const claim_ptr& c) {
-    if (c->key <= q.after || !may_be_seen(*c))
-      return true;
-    if (page.list.size() >= rows_max) {
-      page.next = page.list.empty() ? q.after : page.list.back().claim->key;
-      return false;
-    }
-    page.list.push_back({c, node_of(t, c->session), 0});
-    return true;
+    return !may_be_seen(*c) || add_to_page(page, q, c, [&](const std::string& session) { return node_of(t, session); });
   };
   const auto& rows = t.claims.claims.rows();
   if (q.session || q.node) {

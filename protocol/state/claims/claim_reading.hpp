@@ -4,6 +4,7 @@
 
 #include "protocol/state/tables.hpp"
 
+#include <algorithm>
 #include <functional>
 
 namespace belay::state {
@@ -18,6 +19,20 @@ ended_session_rows claims_answer(const tables& t, const session_ended& q);
 /// One page of visible claims. The next starts after the last visible one: hides the others.
 claim_rows listed_claims(const tables& t, const claims_list& q,
                          const std::function<bool(const claim_record&)>& may_be_seen);
+
+/// Adds a visible claim to a page, unless an earlier page has it. @param node_of node of a session
+/// @returns false: the page is full
+template <class NodeOf>
+bool add_to_page(claim_rows& page, const claims_list& q, const claim_ptr& c, const NodeOf& node_of) {
+  if (c->key <= q.after)
+    return true;
+  if (page.list.size() >= std::min(q.rows_max, listed_claims_max)) {
+    page.next = page.list.empty() ? q.after : page.list.back().claim->key;
+    return false;
+  }
+  page.list.push_back({c, node_of(c->session), 0});
+  return true;
+}
 
 /// Zero: nothing of this kind has changed yet.
 log_index claims_index(const tables& t, const claim_read& q);

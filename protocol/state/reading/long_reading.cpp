@@ -6,6 +6,7 @@
 #include "protocol/state/acl/permissions.hpp"
 #include "protocol/state/answer_size.hpp"
 #include "protocol/state/catalog/selection.hpp"
+#include "protocol/state/claims/claim_reading.hpp"
 #include "protocol/state/keys/key_operations.hpp"
 #include "protocol/state/reading.hpp"
 
@@ -86,27 +87,36 @@ private:
   rows_of<node_ptr> rows_;
 };
 
+/// Fills one kind of result.
+template <class Found>
+class long_read_into : public long_read {
+public:
+  query_result take() override { return {index_, std::move(found_)}; }
+
+protected:
+  explicit long_read_into(log_index index, Found empty = {}) : index_(index), found_(std::move(empty)) {}
+
+  log_index index_;
+  Found found_;
+};
+
 /// The rows of a table that are selected, in the order of their keys.
 template <class Row, class Found, std::vector<Row> Found::*list>
-class long_list final : public long_read {
+class long_list final : public long_read_into<Found> {
 public:
   /// @param about how many there will be; zero: unknown
   long_list(rows_of<Row> all, std::size_t about, log_index index, std::function<bool(const Row&)> wanted,
             std::size_t cost = 1)
-      : rows_(std::move(all)), at_(rows_.begin()), wanted_(std::move(wanted)), cost_(cost) {
-    result_.index = index;
-    (found_.*list).reserve(about); // growing would move all entries in one slice
+      : long_read_into<Found>(index), rows_(std::move(all)), at_(rows_.begin()), wanted_(std::move(wanted)),
+        cost_(cost) {
+    (this->found_.*list).reserve(about); // growing would move all entries in one slice
   }
 
   bool go_on(std::size_t rows_max) override {
     for (; rows_max > 0 && !rows_.at_end(at_); spend(rows_max, cost_), at_ = rows_.next(at_))
       if (const auto& row = rows_.at(at_).value.row; !wanted_ || wanted_(row))
-        (found_.*list).push_back(row);
+        (this->found_.*list).push_back(row);
     return rows_.at_end(at_);
-  }
-  query_result take() override {
-    result_.data = std::move(found_);
-    return std::move(result_);
   }
 
 private:
@@ -114,29 +124,22 @@ private:
   typename rows_of<Row>::location at_;
   std::function<bool(const Row&)> wanted_; ///< empty: all
   std::size_t cost_;
-  Found found_;
-  query_result result_;
 };
 
 /// The rows of a table that are selected, each shown in another form or sorted by another key.
 template <class Row, class Shown, class Key, class Found>
-class long_sorted_list final : public long_read {
+class long_sorted_list final : public long_read_into<Found> {
 public:
   /// @param add shows the row, if it is wanted; `cost` of each
   long_sorted_list(rows_of<Row> all, log_index index, Found empty, std::size_t cost,
                    std::function<void(const Row&, sorted_rows<Key, Shown>&)> add)
-      : rows_(std::move(all)), at_(rows_.begin()), cost_(cost), add_(std::move(add)), found_(std::move(empty)) {
-    result_.index = index;
-  }
+      : long_read_into<Found>(index, std::move(empty)), rows_(std::move(all)), at_(rows_.begin()), cost_(cost),
+        add_(std::move(add)) {}
 
   bool go_on(std::size_t rows_max) override {
     for (; rows_max > 0 && !rows_.at_end(at_); spend(rows_max, cost_), at_ = rows_.next(at_))
       add_(rows_.at(at_).value.row, sorted_);
-    return rows_.at_end(at_) && sorted_.move_to(found_.list, rows_max);
-  }
-  query_result take() override {
-    result_.data = std::move(found_);
-    return std::move(result_);
+    return rows_.at_end(at_) && sorted_.move_to(this->found_.list, rows_max);
   }
 
 private:
@@ -145,16 +148,14 @@ private:
   std::size_t cost_;
   std::function<void(const Row&, sorted_rows<Key, Shown>&)> add_;
   sorted_rows<Key, Shown> sorted_;
-  Found found_;
-  query_result result_;
 };
 
 /// The names of services with their tags.
-class long_service_names final : public long_read {
+class long_service_names final : public long_read_into<service_names> {
 public:
   long_service_names(const tables& t, const string_map& node_meta, log_index index, authorizer_ptr may)
-      : rows_(t.catalog.services().view_of({})), at_(rows_.begin()), node_meta_(node_meta), may_(std::move(may)) {
-    result_.index = index;
+      : long_read_into(index), rows_(t.catalog.services().view_of({})), at_(rows_.begin()), node_meta_(node_meta),
+        may_(std::move(may)) {
     if (!node_meta_.empty())
       nodes_.emplace(t);
   }
@@ -171,14 +172,10 @@ public:
     }
     return rows_.at_end(at_) && tags_.empty();
   }
-  query_result take() override {
-    result_.data = std::move(found_);
-    return std::move(result_);
-  }
 
 private:
   void add(const service_record& s) {
-    if ((may_ != nullptr && !may_->service_read(s.service)) || (nodes_ && !has_meta(nodes_->named(s.node), node_meta_)))
+    if (!may_list(may_, s) || (nodes_ && !has_meta(nodes_->named(s.node), node_meta_)))
       return;
     auto& tags = tags_[s.service];
     if (s.tags)
@@ -191,27 +188,20 @@ private:
   std::optional<nodes_then> nodes_; ///< only if their metadata select services
   authorizer_ptr may_;
   std::map<std::string, std::set<std::string>> tags_;
-  service_names found_;
-  query_result result_;
 };
 
-class long_names final : public long_read {
+class long_names final : public long_read_into<key_names> {
 public:
   long_names(rows_of<kv_entry_ptr> rows, std::size_t about, const kv_keys& q, log_index index, authorizer_ptr may)
-      : rows_(std::move(rows)), at_(rows_.begin()), q_(q), may_(std::move(may)) {
-    found_.index = index;
+      : long_read_into(index), rows_(std::move(rows)), at_(rows_.begin()), q_(q), may_(std::move(may)) {
     if (may_ == nullptr && q_.separator.empty())
-      names_.keys.reserve(about);
+      found_.keys.reserve(about);
   }
 
   bool go_on(std::size_t rows_max) override {
     for (; rows_max > 0 && !rows_.at_end(at_); --rows_max)
       at_ = add_name();
     return rows_.at_end(at_);
-  }
-  query_result take() override {
-    found_.data = std::move(names_);
-    return std::move(found_);
   }
 
 private:
@@ -221,7 +211,7 @@ private:
     if (!visible(may_, key))
       return rows_.next(at_);
     const auto cut = cut_name(key, q_.prefix, q_.separator);
-    names_.keys.emplace_back(cut.value_or(key));
+    found_.keys.emplace_back(cut.value_or(key));
     if (!cut)
       return rows_.next(at_);
     const auto next = after_all_under(std::string(*cut));
@@ -232,13 +222,11 @@ private:
   rows_of<kv_entry_ptr>::location at_;
   kv_keys q_;
   authorizer_ptr may_;
-  key_names names_;
-  query_result found_;
 };
 
 /// Instances of one service, with their checks or without. Services and checks are both in the
 /// order of their nodes: the checks of a node are read once, when its first instance comes.
-class long_instances final : public long_read {
+class long_instances final : public long_read_into<service_instances> {
 public:
   struct wanted {
     std::string service; ///< folded
@@ -247,14 +235,12 @@ public:
     bool with_checks, passing_only;
   };
 
-  long_instances(const tables& t, const query& q, wanted w, authorizer_ptr may)
-      : wanted_(std::move(w)), may_(std::move(may)), services_(t.catalog.services().view_of({})),
-        at_(services_.begin()), nodes_(t), near_(t, q) {
-    result_.index = answer_index(t, q);
-    const auto* keys = t.catalog.keys_of_instances(wanted_.service);
-    INVARIANT(keys != nullptr);
-    if (keys->size() <= keys_copied_max) {
-      keys_.emplace(keys->begin(), keys->end());
+  /// @param keys row keys of all instances of the service
+  long_instances(const tables& t, const query& q, wanted w, const std::set<std::string>& keys, authorizer_ptr may)
+      : long_read_into(answer_index(t, q)), wanted_(std::move(w)), may_(std::move(may)),
+        services_(t.catalog.services().view_of({})), at_(services_.begin()), nodes_(t), near_(t, q) {
+    if (keys.size() <= keys_copied_max) {
+      keys_.emplace(keys.begin(), keys.end());
       next_key_ = keys_->begin();
     }
     if (wanted_.with_checks) {
@@ -280,11 +266,9 @@ public:
     return next() == nullptr && sorted_.move_to(found_.list, rows_max);
   }
   query_result take() override {
-    if (auto why = wanted_.with_checks ? size_.refusal() : std::nullopt)
-      result_.data = refusal{std::move(*why)};
-    else
-      result_.data = std::move(found_);
-    return std::move(result_);
+    if (auto why = size_.refusal())
+      return {index_, refusal{std::move(*why)}};
+    return long_read_into::take();
   }
 
 private:
@@ -382,68 +366,52 @@ private:
   bool node_passes_ = true;
   std::size_t node_bytes_ = 0;
 
-  health_answer_size size_;
+  health_answer_size size_; ///< zero without checks
   sorted_rows<nanoseconds, service_instance> sorted_;
-  service_instances found_;
-  query_result result_;
 };
 
 /// A page of the list of claims. Claims that the token may not see are passed over: a page may
 /// have to examine all.
-class long_claims final : public long_read {
+class long_claims final : public long_read_into<claim_rows> {
 public:
   /// @param of sessions whose claims are listed; nullopt: all
   long_claims(const tables& t, const query& q, const claims_list& wanted, std::optional<std::set<std::string>> of,
               cluster_time now, authorizer_ptr may)
-      : rows_(t.claims.claims.rows().view_of({})), sessions_(t.sessions.rows().view_of({})), wanted_(wanted),
-        of_(std::move(of)), may_(std::move(may)) {
-    wanted_.rows_max = std::min(wanted.rows_max, listed_claims_max);
-    result_.index = answer_index(t, q);
-    page_.now = now;
-    if (!of_)
-      spaces_ = {'k', 'c'};
-    enter_space();
+      : long_read_into(answer_index(t, q), {{}, {}, now}), rows_(t.claims.claims.rows().view_of({})),
+        sessions_(t.sessions.rows().view_of({})), wanted_(wanted), of_(std::move(of)), may_(std::move(may)) {
+    if (of_)
+      prefixes_ = {""};
+    else // claims of names, then locks of keys
+      prefixes_ = {'k' + wanted_.under.value_or(""), 'c' + wanted_.under.value_or("")};
+    begin_prefix();
   }
 
   bool go_on(std::size_t rows_max) override {
-    for (; rows_max > 0 && !done_; --rows_max)
-      if (rows_.at_end(at_) || !starts_with(rows_.at(at_).key(), prefix_))
-        enter_space();
-      else if (add(rows_.at(at_).value.row))
+    for (; rows_max > 0 && !prefixes_.empty(); --rows_max)
+      if (rows_.at_end(at_) || !starts_with(rows_.at(at_).key(), prefixes_.back())) {
+        prefixes_.pop_back();
+        begin_prefix();
+      } else if (add(rows_.at(at_).value.row)) {
         at_ = rows_.next(at_);
-    return done_;
-  }
-  query_result take() override {
-    result_.data = std::move(page_);
-    return std::move(result_);
+      } else {
+        prefixes_.clear();
+      }
+    return prefixes_.empty();
   }
 
 private:
-  /// Claims of names, then locks of keys; with sessions both at once.
-  void enter_space() {
-    if (of_ ? entered_ : spaces_.empty()) {
-      done_ = true;
-      return;
-    }
-    entered_ = true;
-    if (!of_) {
-      prefix_ = spaces_.back() + wanted_.under.value_or("");
-      spaces_.pop_back();
-    }
-    at_ = rows_.lower_bound(std::max(prefix_, wanted_.after));
+  void begin_prefix() {
+    if (!prefixes_.empty())
+      at_ = rows_.lower_bound(std::max(prefixes_.back(), wanted_.after));
   }
   /// @returns false: the page is full
   bool add(const claim_ptr& c) {
-    if (c->key <= wanted_.after || (of_ && !of_->contains(c->session)) || !visible(may_, c->of.name))
+    if ((of_ && !of_->contains(c->session)) || !visible(may_, c->of.name))
       return true;
-    if (page_.list.size() >= wanted_.rows_max) {
-      page_.next = page_.list.empty() ? wanted_.after : page_.list.back().claim->key;
-      done_ = true;
-      return false;
-    }
-    const auto* session = sessions_.find(c->session);
-    page_.list.push_back({c, session == nullptr ? std::string() : session->row->node, 0});
-    return true;
+    return add_to_page(found_, wanted_, c, [this](const std::string& session) {
+      const auto* row = sessions_.find(session);
+      return row == nullptr ? std::string() : row->row->node;
+    });
   }
 
   rows_of<claim_ptr> rows_;
@@ -451,12 +419,8 @@ private:
   claims_list wanted_;
   std::optional<std::set<std::string>> of_;
   authorizer_ptr may_;
-  std::vector<char> spaces_; ///< the next one is the last
-  std::string prefix_;
+  std::vector<std::string> prefixes_; ///< of the keys that are left to list; the last one is being listed
   rows_of<claim_ptr>::location at_;
-  bool entered_ = false, done_ = false;
-  claim_rows page_;
-  query_result result_;
 };
 
 /// Policies and roles of one moment.
@@ -543,7 +507,7 @@ struct long_read_of {
       if (!is_listed(requested, *row))
         return;
       if constexpr (std::is_same_v<Row, acl_token_ptr>) {
-        if (row->expires.is_zero() || now.is_zero() || row->expires > now)
+        if (!has_expired(*row, now))
           to.add(row->secret, shown_row(*then, row));
       } else {
         to.add({}, shown_row(*then, row));
@@ -568,7 +532,7 @@ struct long_read_of {
       return nullptr;
     const bool many = is_long(instances->size(), w.with_checks ? whole_cost * 2 : joined_cost) ||
                       (w.with_checks && has_many_checks(*instances) && !is_refused());
-    return many ? std::make_unique<long_instances>(t, q, std::move(w), authorizer_of_query()) : nullptr;
+    return many ? std::make_unique<long_instances>(t, q, std::move(w), *instances, authorizer_of_query()) : nullptr;
   }
 
   read operator()(const kv_list& requested) const {

@@ -63,10 +63,10 @@ public:
     auto out = wrong_;
     for (const auto& [at, count] : progress_)
       if (crowd_.received_.count_up_to(at) != count)
-        out.push_back("was told " + std::to_string(count) + " changes up to " + std::to_string(at.first) +
+        out.push_back("received " + std::to_string(count) + " changes up to " + std::to_string(at.first) +
                       ", and there were " + std::to_string(crowd_.received_.count_up_to(at)));
     if (count_ != crowd_.received_.size())
-      out.push_back("was told " + std::to_string(count_) + " changes of " + std::to_string(crowd_.received_.size()));
+      out.push_back("received " + std::to_string(count_) + " changes of " + std::to_string(crowd_.received_.size()));
     return out;
   }
 
@@ -141,9 +141,9 @@ private:
       return;
     }
     if (at <= cursor_)
-      wrong("was told " + e.id + " behind " + std::to_string(cursor_.first));
+      wrong("received " + e.id + " after " + std::to_string(cursor_.first));
     if (!crowd_.received_.agrees(count_, e))
-      wrong("was told " + e.id + " as change " + std::to_string(count_) + ", and others another one");
+      wrong("received " + e.id + " as change " + std::to_string(count_) + ", and others another one");
     cursor_ = at;
     ++count_;
   }

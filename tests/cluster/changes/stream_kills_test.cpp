@@ -43,7 +43,7 @@ TEST_CASE("changes: with a hundred followers, each gets every change once, which
   CHECK(crowd.received().checker().known() == read_all(cluster->node(0).http_port(), "load/"));
   CHECK(crowd.received().size() >= load.acknowledged_count());
   CHECK(crowd.resumed() >= rounds * 30);
-  std::cout << rounds << " rounds: each of 100 was told " << crowd.received().size() << " changes; "
+  std::cout << rounds << " rounds: each of 100 received " << crowd.received().size() << " changes; "
             << load.acknowledged_count() << " writes acknowledged, " << load.unknown_count() << " unknown; "
             << crowd.resumed() << " times at another server, " << crowd.cut() << " times cut as too slow, "
             << crowd.void_states() << " times reset\n";

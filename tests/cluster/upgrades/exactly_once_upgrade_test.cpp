@@ -172,7 +172,7 @@ TEST_CASE("keyed writes, changes, claims and locks while servers are replaced, a
     CHECK(writer.refused() > 0);
     CHECK(writer.replayed() == 0);
     std::cout << "mixed: " << writer.done() << " writes, " << writer.refused()
-              << " refused with their keys first; each of 8 was told " << crowd.received().size() << " changes, "
+              << " refused with their keys first; each of 8 received " << crowd.received().size() << " changes, "
               << crowd.resumed() << " times at another server\n";
   }
   becomes(1, old_program);

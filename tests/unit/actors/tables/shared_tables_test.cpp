@@ -72,7 +72,8 @@ TEST_CASE("shared_tables: default reads wait for committed entries, stale ones d
   CHECK(value_in(f.read(f.get("a"))) == "2");
 }
 
-TEST_CASE("shared_tables: stale reads require that a leader was heard, and report how long ago", "[http_threads]") {
+TEST_CASE("shared_tables: stale reads require contact with a leader, and report how long ago it was",
+          "[http_threads]") {
   tables_fixture f;
   const auto stale = f.get("a", http::consistency::stale);
   CHECK_FALSE(f.read(stale));

@@ -53,7 +53,7 @@ TEST_CASE(
 
 // It once contradicted itself: "heard: e1 at 127.0.0.1:12611 (of datacenter dc1); not heard:
 // 127.0.0.1:12611".
-TEST_CASE("a server of another datacenter is heard, and so is not reported as missing") {
+TEST_CASE("a server of another datacenter that responds is not reported as missing") {
   auto f = one_that_expects(3);
   auto elsewhere = peer(2, 3);
   elsewhere.datacenter = "dc2";

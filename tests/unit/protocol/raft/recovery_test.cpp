@@ -58,7 +58,7 @@ bool has_bytes(const snapshot_chunk& s) {
 } // namespace
 
 // The followers hear from it until it steps down, and would wait for an election time then.
-TEST_CASE("a leader that is heard but hears no follower names its successor when its lease is over") {
+TEST_CASE("a leader that receives nothing from its followers names its successor when its lease is over") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     INFO("seed " << seed);
     raft_cluster c(seed);

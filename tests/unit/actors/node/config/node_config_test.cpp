@@ -39,7 +39,7 @@ config_error refused(const std::vector<std::string>& args) {
   return std::get<config_error>(r);
 }
 
-/// Arguments of a server whose configuration file also contains `more`; FILES in it stands for the
+/// Arguments of a server whose configuration file also contains `more`; FILES in it is replaced by the
 /// folder of certificates().
 std::vector<std::string> file_with(const scratch_folder& in, const std::string& more) {
   return {"-config-file", in.write("c.json", R"({"server":true,"data_dir":"/nonexistent/d","bind_addr":"127.0.0.1")" +
