@@ -10,7 +10,8 @@
 
 namespace belay::actors {
 
-/// The rows. Their last owner leaves them to the checkpointer's thread. @param to null: it frees them
+/// The rows. Their last owner leaves them to the checkpointer's thread.
+/// @param to null: it frees them
 inline std::shared_ptr<const state::query_result> freed_elsewhere(checkpointer_actor to,
                                                                   std::shared_ptr<const state::query_result> rows) {
   const auto* all = rows.get();

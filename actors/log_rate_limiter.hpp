@@ -10,7 +10,8 @@ namespace belay::actors {
 
 class log_rate_limiter {
 public:
-  /// Whether the line may be written now. @param what peer and reason; equal values count as one
+  /// Whether the line may be written now.
+  /// @param what peer and reason; equal values count as one
   bool may_write(const std::string& what, monotonic_time now) {
     if (now - second_began_ >= std::chrono::seconds(1)) {
       second_began_ = now;

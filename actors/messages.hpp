@@ -178,7 +178,7 @@ struct leave_cluster {
 struct tables_restored {
   log_index at; ///< state::machine::restored_at()
 };
-/// health_checks -> fsm, on the leader: since that restore the catalog has been corrected.
+/// health_checks -> fsm, on the leader: the catalog has been corrected after that restore.
 /// It names the members of this cluster, and no servers of another one.
 struct catalog_mended {
   log_index restored_at;

@@ -5,9 +5,8 @@
 
 namespace belay::cli {
 
-/// @returns the exit code. As in Consul: 127 without a command or for an unknown one; 1 for a group
-/// without one of its commands, and for every failure. It is 1 also if the output could not be
-/// written.
+/// @returns the exit code. As in Consul: 127 if the command is missing or unknown; 1 for a group of
+/// commands alone, and for every failure, including output that could not be written.
 int run(const arguments& words, terminal t);
 
 } // namespace belay::cli

@@ -21,7 +21,8 @@ namespace belay::actors {
 struct health_checks_settings {
   std::uint16_t number = 1; ///< its index in node_actors::gateways
   agent::agent_settings agent;
-  /// Longest wait for the catalog to have a registration; a longer one for a leader is useless.
+  /// How long to wait until a registration is in the catalog. After that, waiting for a leader is
+  /// useless.
   std::chrono::milliseconds queue_timeout{7000};
   /// Between two comparisons with the catalog, plus a random part of it (Consul's anti-entropy).
   std::chrono::seconds compare_interval{60};
@@ -48,7 +49,7 @@ struct health_checks_start {
 /// writes, and guarantee no more than Consul's gossip does.
 class health_checks : public hosted<health_checks_actor::base> {
 public:
-  /// @param probes null: only checks that report themselves (TTL) have results
+  /// @param probes runs HTTP, TCP, gRPC and script checks; null: only TTL checks get results
   health_checks(caf::actor_config& config, actor_host* host, node_actors_ptr node_actors,
                 health_checks_settings settings, health_checks_start start, std::shared_ptr<probe_runner> probes);
 
@@ -217,7 +218,7 @@ private:
   };
   std::optional<leaving> leaving_;
   wake_ups wake_ups_{wake_ups::begun::by_others};
-  bool left_ = false; ///< this server is no member any more: no writes to the catalog
+  bool left_ = false; ///< this server is no longer a member: no writes to the catalog
 };
 
 } // namespace belay::actors

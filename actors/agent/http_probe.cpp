@@ -371,8 +371,8 @@ private:
 
   /// Parses received bytes. Accepts what Go's client accepts: lines that end in LF alone, a status
   /// line without a reason, 1xx responses before the final one, and a truncated or endless body.
-  /// @param e why nothing more arrives, if so @returns whether to read on; otherwise the check has
-  /// its result, or another request has begun
+  /// @param e set if the connection has ended or failed @returns true: read more; false: the check
+  /// has its result, or another request has begun
   bool take(error_code e) {
     if (!parser_->is_header_done()) {
       const auto end = end_of_head(received_);

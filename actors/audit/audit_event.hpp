@@ -61,7 +61,8 @@ inline constexpr std::size_t audit_targets_max = 64;
 
 /// One JSON object and a line feed.
 std::string audit_line(const audit_event& e);
-/// Replaces `lost` lines that could not be written. @param id a fresh UUID
+/// Replaces `lost` lines that could not be written.
+/// @param id a fresh UUID
 std::string audit_gap_line(std::string_view id, std::int64_t now_ns, std::uint64_t lost);
 
 /// Replaces `secret` by `<hidden>` in all texts from clients (logged_request.hpp).

@@ -22,7 +22,7 @@ namespace {
 
 // How often a full disk is retried while requests wait for it.
 constexpr std::chrono::seconds retry_after{1};
-// Clients wait no longer for a disk that hangs.
+// How long clients wait for a disk that hangs.
 constexpr std::chrono::seconds write_patience{30};
 // A disk may be full for hours.
 constexpr std::chrono::minutes logged_again_after{1};

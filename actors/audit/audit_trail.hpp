@@ -25,9 +25,9 @@ struct audit_rules {
 struct audited_request {
   audit_event event;
   std::optional<state::auth_context> by; ///< nullopt: ACLs are off, or the token was not determined
-  std::string token_named = {};          ///< by its path; empty: none
-  bool token_known = false;              ///< such a token exists; otherwise the text may be a secret
-  bool looked_up = true;                 ///< whether that is known
+  std::string token_named = {};          ///< token that the path names; empty: none
+  bool token_known = false;              ///< whether that token exists; otherwise the text may be a secret
+  bool looked_up = true;                 ///< whether `token_known` has been determined
   bool named = false;                    ///< the token's owner is in the event, or cannot be found
   bool named_again = false;              ///< the owner was looked up a second time
   bool agent_master = false;             ///< it was permitted by acl.tokens.agent_master, which is not in the tables
@@ -49,7 +49,8 @@ public:
   };
 
   /// @param gateway its number
-  /// @param uuid creates fresh UUIDs; @param wall_ns since 1970
+  /// @param uuid creates fresh UUIDs
+  /// @param wall_ns since 1970
   /// @param out,pending,m must outlive this object
   audit_trail(std::uint16_t gateway, audit_rules rules, outbox& out, pending_requests& pending,
               std::function<std::string()> uuid, std::function<std::int64_t()> wall_ns, metrics& m)

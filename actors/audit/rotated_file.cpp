@@ -104,7 +104,8 @@ status rotated_file::open_current(std::int64_t now_ns) {
   return begin_next(now_ns);
 }
 
-/// Replaces the open file, which stays open on failure. @param fresh it must not exist yet
+/// Replaces the open file, which stays open on failure.
+/// @param fresh it must not exist yet
 status rotated_file::open_named(const std::string& name, std::int64_t begun_ns, bool fresh) {
   const int fd =
       ::open(name.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | (fresh ? O_EXCL : 0), rules_.mode);

@@ -23,7 +23,7 @@ namespace belay::actors {
 namespace {
 
 constexpr std::chrono::milliseconds tick{20};
-// While handshakes are in progress; each takes three messages.
+// The tick while handshakes are in progress: each takes three messages.
 constexpr std::chrono::milliseconds tick_of_handshakes{4};
 constexpr std::chrono::seconds hello_again{1};
 // A hello may be sent this much earlier, to be combined with other frames.

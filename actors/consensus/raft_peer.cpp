@@ -216,9 +216,9 @@ void raft_peer::send_outbox() {
   outbox_ = {};
 }
 
-/// One tick if anything is in progress that ticks advance or end. Otherwise a single server renews
-/// its lease in time, and a leader acts when the next heartbeat is due. A follower sleeps for fewer
-/// ticks than those after which it would miss its leader.
+/// One tick if something is in progress that depends on ticks. Otherwise a single server sleeps
+/// until its lease must be renewed, a leader until the next heartbeat is due, and a follower for
+/// less than its election timeout.
 int raft_peer::ticks_to_sleep() const {
   const auto& l = settings_.limits;
   const auto& members = core_.config();
@@ -253,7 +253,8 @@ void raft_peer::sleep() {
 }
 
 /// The ticks of this sleep whose time has passed. Time beyond that, when the process was
-/// paused, is not counted. @param at_least 1: this is the end of the sleep
+/// paused, is not counted.
+/// @param at_least 1: this is the end of the sleep
 int raft_peer::take_ticks(int at_least) {
   const std::chrono::nanoseconds tick = settings_.limits.tick;
   const auto passed = (now() - ticked_at_ + (at_least > 0 ? tick / 2 : tick.zero())) / tick;

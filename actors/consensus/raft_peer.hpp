@@ -235,7 +235,8 @@ private:
   void endorse(node_id from);
   cluster_time cluster_now();
   /// An error text if not all members of the configuration are known to support that command;
-  /// nullopt: they do. @param by not zero: only this member is checked
+  /// nullopt: they do.
+  /// @param by not zero: only this member is checked
   std::optional<std::string> not_understood(std::string_view command, node_id by = {}) const;
   payload in_common_words(payload command) const;
   payload agent_in_common_words(payload call) const;

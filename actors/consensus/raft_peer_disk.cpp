@@ -14,7 +14,7 @@ namespace {
 
 // Pause before the next attempt after the disk was full.
 constexpr std::chrono::milliseconds disk_retry{100};
-// The note is a few small files, written on the thread of the peers.
+// Pause before another attempt to record the cluster's identity, which writes a few small files.
 constexpr auto note_retry = std::chrono::seconds(1);
 
 } // namespace

@@ -30,7 +30,8 @@ public:
     std::chrono::seconds silent_for{
         0}; ///< time since the last contact to a leader, while there is none; zero: there is one
   };
-  /// Call it for an answer with status 200. @param secret of the token; empty: anonymous
+  /// Call it for an answer with status 200.
+  /// @param secret of the token; empty: anonymous
   http::cache_state answered(std::string_view secret, const http::cached_read& r, const circumstances& c,
                              monotonic_time now);
 

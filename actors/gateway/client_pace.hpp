@@ -19,7 +19,7 @@ struct pace_limits {
   std::chrono::milliseconds longest = std::chrono::hours(1'000'000); // effectively none
 };
 
-/// Limits for archive uploads, each of which blocks other restores. 128 kbit/s is less than any
+/// Limits for archive uploads. An upload blocks other restores. 128 kbit/s is less than any
 /// link between servers. An hour at 10 Mbit/s is 4.5 GB of a compressed archive.
 inline constexpr pace_limits upload_pace{std::chrono::milliseconds(10'000), std::chrono::milliseconds(20'000), 16'384,
                                          std::chrono::hours(1)};
@@ -39,7 +39,8 @@ public:
   /// The client sent or took this many bytes of it.
   void moved(std::uint64_t bytes) { moved_ += bytes; }
 
-  /// Call it regularly. @param waiting whether the server now waits for the client
+  /// Call it regularly.
+  /// @param waiting whether the server now waits for the client
   void look(time now, bool waiting) {
     if (begun_ && waiting)
       waited_ += now - looked_;

@@ -52,7 +52,8 @@ public:
   void refuse(http::response answer);
 
   /// Moves answers from the queue's front to the output, up to the next shared body; starts a
-  /// request that waited for that. @param unsent bytes the client has not taken, except the output
+  /// request that waited for that.
+  /// @param unsent bytes the client has not taken, except the output
   void write(std::size_t unsent);
   /// The body after the output of write(); null: none. If there is one, write() is not finished.
   http::shared_body_ptr take_body() { return std::exchange(body_, nullptr); }
@@ -61,7 +62,8 @@ public:
   void end_waits();
   /// The connection, or its input, has ended. Call it before end_waits() or drop().
   /// @param of_agent an agent is at the other end; it reports a client's disconnect in its last
-  /// bytes @param unread bytes of the connection of which no request was made
+  /// bytes
+  /// @param unread bytes of the connection of which no request was made
   void note_end(bool of_agent, std::string_view unread);
   /// Answers exchanges past their deadlines, and retries those due. @returns true: any was answered
   bool sweep(monotonic_time now);

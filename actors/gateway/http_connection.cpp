@@ -171,8 +171,8 @@ std::size_t http_connection::look_at_next(std::string_view input, bool& more_nee
   }
 }
 
-/// More bytes of an incomplete request arrived. @param head_ended whether its headers are complete
-/// now; the body has a deadline of its own
+/// More bytes of an incomplete request arrived.
+/// @param head_ended whether its headers are complete now; the body has a deadline of its own
 void http_connection::request_moved(bool head_ended, std::size_t bytes) {
   if (head_ended)
     request_pace_.end();

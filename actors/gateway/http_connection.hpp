@@ -18,9 +18,10 @@ namespace belay::actors {
 
 class http_connection : public socket_owner, public requester, public handshake_limiter::waiter {
 public:
-  /// @param fd non-blocking, owned from now on @param tls null: plain HTTP @param
-  /// passes_on the client agent that forwards its clients' requests here;
-  /// null: a client is at the other end
+  /// @param fd non-blocking, owned from now on
+  /// @param tls null: plain HTTP
+  /// @param passes_on the client agent that forwards its clients' requests here; null: a client is
+  /// at the other end
   http_connection(connection_host& host, const connection_limits& limits, int fd, const std::string* address,
                   std::unique_ptr<tls_stream> tls = nullptr,
                   std::unique_ptr<const http::client_agent> passes_on = nullptr);
@@ -41,7 +42,7 @@ public:
   void sweep(monotonic_time now);
   /// Bytes buffered for this client, as of its last event, with its share of shared bodies.
   std::size_t held_bytes() const;
-  /// Frees that: an unfinished request is rejected with 503, all else ends with the connection.
+  /// Frees those bytes: rejects an unfinished request with 503, or closes the connection.
   void shed();
   /// Nothing is in flight and everything is sent.
   bool idle() const { return queue_.empty() && to_send() == 0; }

@@ -43,7 +43,8 @@ constexpr std::chrono::seconds reauthorized_after{1}, reauthorized_by_client_age
 constexpr std::chrono::seconds own_node_wait{2};
 constexpr std::chrono::milliseconds own_node_pause{20};
 
-// Larger bodies wait for their token. Registrations, sessions are smaller; transactions may not be.
+// Requests with larger bodies are authorized before their body is read. Registrations and sessions
+// are smaller; transactions may be larger.
 constexpr std::size_t body_bytes_read_for_anybody = 64 * 1024;
 
 // Waits that are due within this time are withdrawn by one entry.

@@ -26,7 +26,7 @@ namespace {
 
 // Accepted in one turn of the loop before other connections are served.
 constexpr int accepts_per_batch = 64;
-// When no file descriptors are left, others must be closed first.
+// When no file descriptors are left, other connections must be closed before this one is accepted.
 constexpr std::chrono::milliseconds clients_wait_without_descriptors{100};
 
 constexpr char nearly_used_up[] = "file descriptors are nearly used up; the remaining ones are reserved for the log";
@@ -108,7 +108,8 @@ std::string ip_of(const socket_address& a) {
   return text;
 }
 
-/// @returns nullopt: there is none. @param find getpwnam_r or getgrnam_r
+/// @returns nullopt: there is none.
+/// @param find getpwnam_r or getgrnam_r
 template <class Id, class Entry, class Find>
 std::optional<Id> id_of(const std::string& text, Find find, Id Entry::*id) {
   Id number{};

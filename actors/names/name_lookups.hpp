@@ -21,7 +21,8 @@ public:
 
   /// @param look_up may block as long as it needs; called on threads that outlive this object
   /// @param names_max names kept, each with at most one thread; a name unused for a minute
-  /// makes room @param threads_max further names wait for one of these threads
+  /// makes room
+  /// @param threads_max further names wait for one of these threads
   explicit name_lookups(lookup look_up = system_lookup(), std::size_t names_max = 64, std::size_t threads_max = 64);
   /// No callback runs after this.
   ~name_lookups();

@@ -116,7 +116,8 @@ std::size_t http_threads_of(const node_config& config) {
 
 class running_node {
 public:
-  /// `reload` is gateway_settings::reload. @param https null: no HTTPS
+  /// `reload` is gateway_settings::reload.
+  /// @param https null: no HTTPS
   running_node(const node_config& config, const identity& who, node_disk disk, peer_link_settings links,
                int peer_listener, bool stays_out, std::shared_ptr<tls::https_credential_store> https,
                raft::promise promised, health_checks_start registered, live_limit http_connections,

@@ -21,7 +21,7 @@ constexpr std::chrono::seconds drain_limit{5};
 constexpr std::chrono::seconds definitions_limit{30};
 
 /// Exit code of a server whose data directory is gone (EX_NOINPUT of sysexits.h).
-/// The systemd unit does not restart it: the path now has nothing, or another directory.
+/// The systemd unit does not restart the server: the path has no directory now, or another one.
 constexpr int data_directory_gone = 66;
 
 /// Logs the reason. @returns the exit code of the process

@@ -22,7 +22,8 @@ using config_reader = std::function<result<parsed_command_line>()>;
 /// @param data file system of the data directory
 result<tls::credentials_ptr> peer_credentials_of(const node_config& config,
                                                  storage::file_system& data = storage::posix_file_system());
-/// Null: there is no HTTPS. @param before in force until now; null: nothing
+/// Null: there is no HTTPS.
+/// @param before in force until now; null: nothing
 result<tls::https_credentials_ptr> https_credentials_of(const node_config& config,
                                                         const tls::https_credentials* before);
 void warn_of_open_port(const node_config& config, const tls::credentials& in_force);

@@ -1,6 +1,6 @@
 #pragma once
 // Requests of clients to the node as a whole (reload the configuration, leave the cluster), and the
-// thread that executes them. It waits for signals, and is woken by one.
+// thread that executes them. That thread waits for signals, so a request wakes it with a signal.
 
 #include <functional>
 #include <mutex>

@@ -18,7 +18,7 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-// As between servers: a machine without power closes no connections.
+// Needed as between servers: a machine that loses power does not close its connections.
 constexpr std::chrono::milliseconds silence_limit{3000};
 
 class asio_relay_socket final : public relay_socket {

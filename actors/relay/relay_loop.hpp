@@ -25,7 +25,8 @@ public:
   virtual ~relay_socket() = default;
 
   virtual void connect(const socket_endpoint& to, done then) = 0;
-  /// Writes all of it. @param bytes must not move until `then` runs. @pre no other write is pending
+  /// Writes all of it.
+  /// @param bytes must not move until `then` runs. @pre no other write is pending
   virtual void write(const std::string& bytes, done then) = 0;
   /// Reads what is available, at least a byte, to the front of `into`, which must not move
   /// until `then` is called. @pre no other read is pending

@@ -36,8 +36,9 @@ public:
   virtual void on_body(std::string_view bytes) = 0;
   /// The answer is complete.
   virtual void on_end() = 0;
-  /// The answer ends here, incomplete. @param text for the client, with status 500.
-  /// Before on_head(): the request may have been executed unless `nothing_sent`
+  /// The answer ends here, incomplete.
+  /// @param text for the client, with status 500. Before on_head(): the request may have been
+  /// executed unless `nothing_sent`
   virtual void on_failure(std::string text, bool nothing_sent) = 0;
 };
 

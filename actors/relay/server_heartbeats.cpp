@@ -7,9 +7,10 @@ namespace belay::actors {
 
 namespace {
 
-// More than the second between two heartbeats of an agent, whose responses count, too.
+// Longer than the second between two heartbeats of an agent; responses to them count as contact,
+// too.
 constexpr std::chrono::milliseconds quiet_limit{2000};
-// As long as a connection may be silent (set_peer_options()).
+// How long a connection may be silent (set_peer_options()).
 constexpr std::chrono::milliseconds probe_limit{3000};
 
 } // namespace

@@ -50,8 +50,9 @@ public:
 
   std::unique_ptr<relayed_call> begin(relayed_request r, answer_listener& listener) override;
   void later(std::function<void()> what) override;
-  /// Adds a server, if it can be reached. @param then gets Go's text for a failed connection,
-  /// or why the servers reject this agent; empty: they know this agent
+  /// Adds a server, if it can be reached.
+  /// @param then gets Go's text for a failed connection, or why the servers reject this agent
+  /// empty: they know this agent
   void join(const std::string& address, std::function<void(std::string)> then);
   bool cluster_answers() const { return answers_ == true; }
 

@@ -32,7 +32,8 @@ public:
 
   explicit checkpoint_schedule(checkpoint_limits limits) : limits_(limits) {}
 
-  /// Call it for each applied entry. @param command_bytes size of its command
+  /// Call it for each applied entry.
+  /// @param command_bytes size of its command
   void applied(std::size_t command_bytes) {
     ++entries_;
     command_bytes_ += command_bytes;

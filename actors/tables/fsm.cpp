@@ -257,9 +257,9 @@ void fsm::check(check_write w) {
   authorize(std::move(w), false);
 }
 
-/// Stamps with a time no later than cluster time; other servers than the leader know that
-/// only up to the last entry. After minutes without writes that is too old:
-/// the entry that rejects it brings a newer time, and the gateway retries.
+/// Stamps a time that is not later than cluster time. Only the leader knows cluster time exactly;
+/// the other servers use the time of the last entry. After minutes without writes that is too old:
+/// the command is rejected, its own entry carries a newer time, and the gateway retries.
 void fsm::stamp(state::command& c) {
   auto* seal = std::get_if<state::outcome_seal>(&c);
   if (!c.once && seal == nullptr)

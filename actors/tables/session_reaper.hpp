@@ -20,7 +20,8 @@ namespace belay::actors {
 /// for the rest of a term. A deposed leader that is unaware of it must not confirm sessions.
 class session_reaper : public hosted<session_reaper_actor::base> {
 public:
-  /// `sessions`: those in the state machine at the start. @param restored_at of that state machine
+  /// `sessions`: those in the state machine at the start.
+  /// @param restored_at of that state machine
   session_reaper(caf::actor_config& config, actor_host* host, node_actors_ptr node_actors,
                  const std::vector<state::session_ptr>& sessions, log_index restored_at, metrics& m);
 

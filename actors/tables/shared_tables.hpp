@@ -18,8 +18,8 @@
 
 namespace belay::actors {
 
-/// Age for the header of stale responses; zero if `then` is later. @param then since the clock's
-/// epoch
+/// Age for the header of stale responses; zero if `then` is later.
+/// @param then since the clock's epoch
 std::uint64_t milliseconds_since(std::chrono::nanoseconds then, monotonic_time now);
 
 /// Whether a read may be answered at once, with or without a lease and contact to a leader.
@@ -30,7 +30,7 @@ bool may_read_at_once(http::consistency mode, monotonic_time lease_until, monoto
 /// One thread writes and publishes; each reader has its own thread.
 class shared_tables {
 public:
-  /// @param readers number of gateways that may read; each uses an index below it
+  /// @param readers number of gateways that may read; each has an index below this number
   /// @param v must outlive this object
   shared_tables(std::size_t readers, const vitals& v) : vitals_(v), readers_(readers) {}
   shared_tables(const shared_tables&) = delete;

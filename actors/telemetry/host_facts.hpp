@@ -13,7 +13,7 @@ namespace belay::actors {
 /// @param now_ns of the wall clock, since 1970
 std::string host_json(const std::string& disk, std::int64_t now_ns);
 
-/// Its parts, made from texts in the format of /proc/meminfo and /proc/cpuinfo.
+/// Parts of host_json(), from texts in the format of /proc/meminfo and /proc/cpuinfo.
 std::string memory_json(std::string_view meminfo);
 std::string processors_json(std::string_view cpuinfo);
 

@@ -56,7 +56,8 @@ using fields = std::initializer_list<field>;
 
 /// One line without the line break: `2026-11-21T10:00:00.123Z [INFO]  raft: became leader term=3`,
 /// or a JSON object. Texts with blanks, quotes or control characters are quoted: an event is always
-/// one line. @param unix_ms milliseconds since 1970, UTC
+/// one line.
+/// @param unix_ms milliseconds since 1970, UTC
 std::string format_line(bool json, std::int64_t unix_ms, level l, std::string_view module, std::string_view message,
                         fields more);
 
@@ -77,7 +78,8 @@ bool enabled(level l);
 /// A follower of the log, with its own level. Lines are queued up to a limit, then only counted.
 class tap {
 public:
-  /// Receives later lines of all threads. @param bytes_max of queued lines
+  /// Receives later lines of all threads.
+  /// @param bytes_max of queued lines
   tap(level lowest, bool json, std::size_t bytes_max);
   ~tap();
   tap(const tap&) = delete;

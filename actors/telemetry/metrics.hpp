@@ -100,7 +100,7 @@ public:
   void proposed(std::size_t commands) { proposed_.fetch_add(commands, std::memory_order_relaxed); }
   void commit_time(std::chrono::nanoseconds took) { commit_time_.add(ns(took)); }
   void disk_full(bool full) { set(disk_full_, full ? 1 : 0); }
-  /// A frame that was dropped because a peer takes no more.
+  /// A frame that was dropped because the queue of its peer is full.
   void dropped_frame() { bump(dropped_frames_); }
   /// A request rejected because too many are waiting.
   void refused() { bump(refused_); }

@@ -9,7 +9,8 @@ namespace belay::tls {
 
 namespace {
 
-/// The first is also the hash of pre-shared keys (peer_key.hpp), and cheapest with AES in hardware.
+/// The first suite has the hash of pre-shared keys (peer_key.hpp) and is the cheapest one on
+/// machines with AES instructions.
 constexpr char cipher_suites[] = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
 constexpr unsigned char context_name[] = "belay peer";
 

@@ -32,9 +32,10 @@ std::vector<setting_complaint> complaints_about(const https_settings& s);
 
 class https_credentials {
 public:
-  /// Without a certificate every handshake fails, as in Consul; see has_certificate(). @param
-  /// before in force until now: its clients can resume sessions, unless authorities changed. Null:
-  /// none @returns a failure that names the key and the file, or the first of complaints_about()
+  /// Without a certificate every handshake fails, as in Consul; see has_certificate().
+  /// @param before in force until now: its clients can resume sessions, unless authorities changed.
+  /// Null: none @returns a failure that names the key and the file, or the first of
+  /// complaints_about()
   static result<std::shared_ptr<const https_credentials>> load(const https_settings& s,
                                                                const https_credentials* before = nullptr);
   ~https_credentials();

@@ -13,7 +13,8 @@ public:
   /// The connection is lost, or the server has rejected the request.
   std::function<void(outcome)> on_end;
 
-  /// Requests a stream. @param request the head, including the empty line
+  /// Requests a stream.
+  /// @param request the head, including the empty line
   bool open(std::string request) {
     if (!open_fd())
       return false;

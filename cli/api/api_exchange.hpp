@@ -61,7 +61,7 @@ struct api_answer {
   std::string header(const std::string& name) const;
   /// @returns nullopt if the server did not send this header, or if it is not a number
   std::optional<std::uint64_t> number(const std::string& name) const;
-  /// unexpected_response() of its status and body.
+  /// The error text for an unexpected response, from its status and body.
   std::string complaint() const;
 };
 /// Why the response is not a 200; empty if it is one.

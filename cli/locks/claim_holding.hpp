@@ -18,7 +18,7 @@ struct hold_options {
   } of = kind::permits;
   std::string name;
   std::uint64_t permits = 1; ///< how many to acquire
-  std::uint64_t limit = 1;   ///< how many the semaphore has
+  std::uint64_t limit = 1;   ///< number of permits of the semaphore
   std::string value;         ///< what others see of the leader
 };
 

@@ -43,7 +43,7 @@ public:
   std::condition_variable changed;
   std::atomic<bool> ended{false};
   std::exception_ptr thrown;
-  std::optional<shared_loop::waiter> waits; ///< protected by `lock`; until the call has ended
+  std::optional<shared_loop::waiter> waits; ///< protected by `lock`; empty after the call has ended
 
   void end(std::exception_ptr what = nullptr) override;
 };

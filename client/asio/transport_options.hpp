@@ -45,8 +45,8 @@ struct transport_options {
   std::size_t answer_bytes_max = 64u << 20;
   std::chrono::milliseconds connect_within{3000};
   bool names_server = true; ///< whether connection errors begin with the server's address
-  /// Called for each request that ends, unless it was stopped. @param given the time limit that it
-  /// had
+  /// Called for each request that ends, unless it was stopped.
+  /// @param given the time limit that it had
   std::function<void(const request& q, std::chrono::nanoseconds given, const answer& a)> on_answer;
 };
 

@@ -312,7 +312,8 @@ public:
   template <class T>
   using making = hosted_client::making<T>;
 
-  /// Sends nothing. @param over null: the library's own transport
+  /// Sends nothing.
+  /// @param over null: the library's own transport
   explicit client(const executor_type& on, client_options options = client_options(),
                   std::shared_ptr<transport> over = nullptr)
       : host_(detail::host::made(on, std::move(options), std::move(over))) {}
@@ -387,7 +388,8 @@ public:
     return detail::begin<nothing>(host_, std::move(make), false, within, detail::cancellation_of_writes,
                                   std::forward<Token>(token));
   }
-  /// void(std::exception_ptr, result<std::string>). @param fn runs on the client's executor
+  /// void(std::exception_ptr, result<std::string>).
+  /// @param fn runs on the client's executor
   template <class Token>
   auto update(std::string key, change fn, limit within, Token&& token) {
     making<std::string> make = [key = std::move(key), fn = std::move(fn)](session& s, patience p) {

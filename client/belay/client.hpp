@@ -110,7 +110,8 @@ public:
     const entry* found_;
     std::chrono::nanoseconds age_;
   };
-  /// nullopt: nothing was read yet, or the cache is older than near_cache_options::stale_if_error.
+  /// nullopt: nothing has been read yet, or the cache is older than
+  /// near_cache_options::stale_if_error.
   std::optional<shown> get(std::string_view key) const;
   /// Waits until get() has something to return.
   status wait(std::chrono::milliseconds limit) const;

@@ -46,7 +46,8 @@ public:
 
   /// The slot of a key; without the prefix.
   static std::size_t slot_of(std::string_view key) noexcept;
-  /// In any order; each key once. @param key without the prefix
+  /// In any order; each key once.
+  /// @param key without the prefix
   void add(std::string_view key, std::string_view value, std::uint64_t flags) noexcept;
   /// The numbers of the slots that differ.
   std::vector<std::size_t> differing(const key_digests& other) const;
@@ -66,7 +67,8 @@ public:
   milliseconds settle{1000};
 };
 
-/// Sorted by key. @param original, copy two environments, or one with two prefixes
+/// Sorted by key.
+/// @param original, copy two environments, or one with two prefixes
 task<result<std::vector<difference>>> diff(world& original, std::string prefix, world& copy, std::string copy_prefix,
                                            patience limit, diff_options options = diff_options());
 

@@ -30,7 +30,8 @@ class election {
 public:
   election(session& s, std::string name, recipe how = recipe::automatic);
 
-  /// Waits until it leads. @param value what observers see
+  /// Waits until it leads.
+  /// @param value what observers see
   task<result<hold>> campaign(std::string value, patience limit);
   /// Transfers it to the candidate that has waited longest, or to the one with the claim ID `to`.
   task<status> hand_over(hold& office, patience limit, std::string to = {});

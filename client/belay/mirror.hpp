@@ -11,8 +11,8 @@
 // history that is gone (then it compares everything), leader changes. On failure: step() is
 // *refused* with the reason of the request that failed; what was copied stays, and the next step
 // resumes. *Refused* with reason::held: another mirror of that name copies an original with another
-// history. Keys that the copy's server rejects are left out, and the others continue; NAME/place
-// stays where it was until there are none.
+// history. Keys that the copy's server rejects are left out, and the others are copied. NAME/place
+// does not advance while keys are left out.
 //
 // For each key, erased ones included, the copy records the index of the original below NAME/at/;
 // the cursor is in NAME/place. The flags of these keys are the history. Keys of the copy that no

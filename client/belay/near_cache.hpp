@@ -56,7 +56,7 @@ public:
   void start();
   /// Sends no more requests.
   void stop() { following_.reset(); }
-  /// The current table; null if nothing was read yet, or it is too old.
+  /// The current table; null if nothing has been read yet, or the table is too old.
   std::shared_ptr<const key_table> table();
   /// The latest time at which a server is known to have had the state of table().
   instant confirmed() const noexcept { return confirmed_; }

@@ -1,14 +1,14 @@
 #pragma once
 // A queue of items, each of which is processed by one consumer at a time.
 //
-// Guarantees: an item whose put() is done stays until an ack() of it is done; at most one ack() of
-// an item is done. While a taken item is safe() no other consumer has it. Items are taken in order,
-// skipping those that are taken.
-// Survives: consumers that die or return an item: the next one takes it, after the session's lock
-// delay if the session ended; tries() counts. Producers that die; lost responses; elections.
-// On failure: put() is *unknown* if a response was lost: the item may be there. ack() is *refused*
-// with reason::session if the item is not held any more: another consumer may have it; *unknown*:
-// it may be gone. take() is refused with reason deadline, stopped or session.
+// Guarantees: an item whose put() succeeded stays until an ack() of it succeeds; at most one ack()
+// of an item succeeds. While a taken item is safe() no other consumer has it. Items are taken in
+// order, skipping those that are taken. Survives: consumers that die or return an item: the next
+// one takes it, after the session's lock delay if the session ended; tries() counts. Producers that
+// die; lost responses; elections. On failure: put() is *unknown* if a response was lost: the item
+// may be there. ack() is *refused* with reason::session if the item is no longer held: another
+// consumer may have it; *unknown*: it may be gone. take() is refused with reason deadline, stopped
+// or session.
 //
 // Items are processed at least once: twice if a consumer dies before its ack(). An item is a key
 // below NAME/. A take() reads all of them: use it for hundreds of items, not for millions.

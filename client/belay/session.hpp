@@ -158,7 +158,7 @@ public:
   stopper& turns() noexcept { return turns_; }
 
   /// Queues a release that no caller waits for: it is sent until a response or the session's end.
-  /// `t` is kept until then. `twice`: again a second later, after requests that are in flight.
+  /// Keeps `t` until then. `twice`: again a second later, after requests that are in flight.
   void owe(giving_back what, turn t, bool twice = false);
   bool owes() const noexcept { return !debts_.empty(); }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Version vectors: track causality of data that several clusters change independently.
+// Version vectors track the causality of data that several clusters change independently.
 //
 // Guarantees: a vector counts the changes of each place. One is *before* another if it has seen
 // nothing that the other has not. merged() has seen what either has. It is commutative, associative

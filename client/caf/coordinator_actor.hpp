@@ -90,7 +90,8 @@ private:
   void begin_check(const check& m);
   void begin_release(const release& m);
   void begin_hand_over(const hand_over& m);
-  /// Starts a call that needs only its message. @param serve its coroutine, with its deadline
+  /// Starts a call that needs only its message.
+  /// @param serve its coroutine, with its deadline
   template <class Message>
   void begin(replies to, Message m, task<void> (coordinator_state::*serve)(std::uint64_t, Message, patience)) {
     if (auto number = enter(to, bound::yes)) {
@@ -117,7 +118,8 @@ private:
   /// Accepts the present message as a call. @returns 0: it was refused
   std::uint64_t enter(replies to, bound how);
   void start(std::uint64_t number, task<void> t);
-  /// The last thing that a call's coroutine does. @param what a message, or an error
+  /// The last thing that a call's coroutine does.
+  /// @param what a message, or an error
   template <class T>
   void finish(std::uint64_t number, T what);
   /// The same, for calls whose response is empty.

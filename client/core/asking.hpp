@@ -14,8 +14,9 @@ namespace detail {
 constexpr milliseconds one_try{5000};
 
 /// Retries, after pauses, while no server can be reached, no response arrives, or the server
-/// reports an internal failure. @param each time limit of one try @returns the last response. @pre
-/// repeating the request is harmless
+/// reports an internal failure.
+/// @param each time limit of one try @returns the last response.
+/// @pre repeating the request is harmless
 task<answer> ask_until_answered(world& w, request q, patience limit, milliseconds each);
 
 struct decision {
@@ -24,7 +25,7 @@ struct decision {
   bool lost;
   decision(answer a, bool l) : last(std::move(a)), lost(l) {}
 
-  /// The error of a write that is not made.
+  /// The error of a write that did not succeed.
   error judge() const;
 };
 

@@ -62,7 +62,8 @@ public:
   void begun(connection_class r) noexcept { ++busy_[r]; }
   void ended(connection_class r) noexcept { --busy_[r]; }
 
-  /// The request waits for a connection. @param ticket larger than all before
+  /// The request waits for a connection.
+  /// @param ticket larger than all before
   void enqueue(connection_class r, std::uint64_t ticket) { queues_[r].push_back(ticket); }
   void withdraw(connection_class r, std::uint64_t ticket) { std::erase(queues_[r], ticket); }
   bool somebody_queues() const noexcept {

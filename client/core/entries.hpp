@@ -20,8 +20,8 @@ struct value_and_flags {
 /// A function from the current entry to the new value and flags. nullopt leaves the key as it is.
 using entry_change = std::function<std::optional<value_and_flags>(const std::optional<entry>&)>;
 
-/// Like belay::update(), with flags. @param fn must outlive the task; called again if another
-/// client wrote meanwhile
+/// Like belay::update(), with flags.
+/// @param fn must outlive the task; called again if another client wrote meanwhile
 /// @returns what is there afterwards; of the numbers only the flags are set
 task<result<entry>> update_entry(world& w, std::string key, const entry_change& fn, patience limit, backoff pauses);
 

@@ -57,7 +57,8 @@ inline bool is_conflict(const decision& d) {
   return failed.absent || failed.index;
 }
 
-/// Sends it until its outcome is decided. @param how whether repeats take effect at most once
+/// Sends it until its outcome is decided.
+/// @param how whether repeats take effect at most once
 task<decision> commit(world& w, const transaction& t, patience limit, repeats how);
 
 } // namespace detail

@@ -10,7 +10,8 @@ namespace belay {
 inline namespace v0 {
 namespace sim {
 
-/// Rates per million: of requests, of clock reads, of requests, of requests.
+/// Faults of the processes. The four rates are per million requests, `pause_at_clock` per million
+/// reads of a clock.
 class client_faults {
 public:
   std::uint32_t pause_before_send = 0;

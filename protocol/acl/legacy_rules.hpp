@@ -17,8 +17,8 @@ constexpr std::size_t legacy_nesting_max = 64;
 /// The document as HCL text, with `key_prefix` for `key` etc. The form is that of Consul's printer:
 /// two spaces per level, aligned `=` signs in adjacent lines, an empty line between rules, none at
 /// the end. Does not validate rules. Loses comments, which the document does not have; writes
-/// heredocs in quotes. The error is `Failed to parse rules: ...`, if nested deeper than
-/// `legacy_nesting_max`. Cost: size of the document times its depth.
+/// heredocs in quotes. @returns the error `Failed to parse rules: ...` if they are nested deeper
+/// than `legacy_nesting_max`. Cost: size of the document times its depth.
 result<std::string> translate_legacy(const hcl::object& document);
 
 /// The same for a text; `Failed to parse rules: ...` with the parser's error if it is malformed.

@@ -144,7 +144,7 @@ void keep_visible(reply& answer, std::string_view node, const acl::authorizer& m
                  [&](check_rows& found) { keep_checks(found.list, node, may); },
                  [&](const service_row& found) { hidden = !may.service_read(found.service->service); },
                  [&](const health_rows& found) {
-                   // All have the same name, or the same ID.
+                   // All rows are of one service, by name or by ID, so the first decides.
                    hidden = !found.list.empty() && !may.service_read(found.list.front().service->service);
                  },
                  [&](event_rows& found) { keep_visible(found.events, may); },

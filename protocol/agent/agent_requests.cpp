@@ -31,7 +31,7 @@ public:
   const std::vector<state::check_ptr>& of_node() const { return at(""); }
   const std::vector<state::check_ptr>& of_service(const std::string& id) const { return at(id); }
 
-  /// Including those of the node itself, in order of their IDs.
+  /// The checks of a service together with those of the node itself, ordered by ID.
   std::vector<state::check_ptr> operator()(const std::string& service_id) const {
     const auto& own = at(service_id);
     const auto& of_node = at("");

@@ -45,7 +45,9 @@ inline constexpr std::string_view key_of_leaving = "belay-told-to-leave";
 /// Writes that mark. The leader removes it if the agent stays alive, as Consul's agents object.
 state::catalog_register requested_to_leave(const state::node_record& node);
 
-/// Client agents, by name. @param critical critical checks; @param servers their nodes' names, IDs
+/// Client agents, by name.
+/// @param critical critical checks
+/// @param servers their nodes' names, IDs
 std::vector<client_agent> client_agents_among(const std::vector<state::node_ptr>& nodes,
                                               const std::vector<state::check_ptr>& critical,
                                               const std::set<std::string>& servers);
@@ -73,7 +75,7 @@ public:
 
   explicit client_agents(client_agent_limits limits = {}) : limits_(limits) {}
 
-  /// A leadership starts: no agent was heard in it yet.
+  /// A leadership starts: no agent has sent a message in it yet.
   void begin(local_time now);
   /// The catalog's nodes at the start. Client agents' nodes (not in `servers`, IDs) are awaited.
   void found(const std::vector<state::node_ptr>& nodes, const std::set<std::string>& servers, local_time now);
@@ -87,7 +89,8 @@ public:
   /// Whether the catalog shows all living agents as alive.
   bool all_shown(local_time now) const;
 
-  /// Servers are no client agents, even if found as such before. @param servers IDs of nodes
+  /// Servers are no client agents, even if found as such before.
+  /// @param servers IDs of nodes
   void are_servers(const std::set<std::string>& servers);
 
   /// Why the agent is rejected: its name is in use, wrong node, or too many; nullopt: it is not.
@@ -105,7 +108,8 @@ public:
 
   /// Agents whose rows should be read now, at most `limit`. Call look() or cannot_look() for each.
   std::vector<std::string> due(local_time now, std::size_t limit);
-  /// The catalog's rows of that agent. @param row,liveness null: there is none
+  /// The catalog's rows of that agent.
+  /// @param row,liveness null: there is none
   /// @returns the command to propose. The next look shows its effect
   std::optional<state::command> look(const std::string& name, const state::node_record* row,
                                      const state::check_record* liveness, local_time now,
@@ -126,7 +130,7 @@ private:
     /// The node's owner by its row, or by the last proposal. nullopt: it has no row, or was unread
     std::optional<owner> of;
     local_time of_awaited_until{}; ///< until then `of` counts without a row
-    local_time last_contact{};     ///< or when the leadership started
+    local_time last_contact{};     ///< time of the last message, or of the start of the leadership
     bool received = false;         ///< in this leadership
     bool leaving = false;
     bool looking = false;
@@ -137,7 +141,7 @@ private:
     local_time unsettled_until{};            ///< until then an earlier proposal may take effect
     std::optional<local_time> leaving_until; ///< it was asked to leave, and objects then
 
-    /// There was not enough time yet to notice that it is dead.
+    /// Too little time has passed to notice that it is dead.
     bool may_live(local_time now, const client_agent_limits& l) const {
       return now - last_contact <= l.silence || (received && MUTANT(agent_death_unnoticed));
     }

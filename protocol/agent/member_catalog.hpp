@@ -39,7 +39,8 @@ struct member_rows {
 /// Whether a cluster's leader registered it as a server. The service
 /// without the check was registered by a client, and is the client's.
 bool is_server(const state::service_instance& i);
-/// Whether the catalog shows that server alive. @param servers instances of server_service
+/// Whether the catalog shows that server alive.
+/// @param servers instances of server_service
 /// @returns nullopt: it is missing
 std::optional<bool> shown_alive(const std::vector<state::service_instance>& servers, std::string_view uuid);
 

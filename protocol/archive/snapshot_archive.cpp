@@ -19,7 +19,7 @@ constexpr std::string_view meta_name = "meta.json", state_name = "state.bin", su
 constexpr std::size_t sums_bytes_max = 4096;
 // Ours has some 100 bytes, and 100 more for each server.
 constexpr std::uint64_t meta_bytes_max = 1u << 20;
-// Tools fill up with zeros after the last file, usually to 10 KiB.
+// tar pads the archive with zeros after the last file, usually to a multiple of 10 KiB.
 constexpr std::uint64_t fill_bytes_max = 64u << 10;
 
 /// Value of "Peers": a msgpack list of the servers' addresses, expected by older Consul tools.

@@ -41,7 +41,8 @@ public:
 
   explicit slow_syncs(slow_sync_rules rules = {}) : rules_(rules), minutes_(minutes_kept) {}
 
-  /// A sync has ended. @param now not smaller than before
+  /// A sync has ended.
+  /// @param now not smaller than before
   /// @returns a finding for the operator; nullopt: none, or too soon after another
   std::optional<finding> took(std::chrono::nanoseconds duration, local_time now);
 

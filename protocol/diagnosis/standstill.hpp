@@ -9,7 +9,7 @@ namespace belay::diagnosis {
 /// Shorter ones happen daily on busy machines; longer ones end leases, elections and TTLs.
 inline constexpr std::chrono::seconds standstill_min{2};
 
-/// @param asked how long a thread was to sleep
+/// @param requested how long a thread meant to sleep
 /// @param slept how long it slept, by a clock that includes suspensions
 /// @returns how long it could not run; nullopt: less than standstill_min
 inline std::optional<std::chrono::nanoseconds> standstill_of(std::chrono::nanoseconds requested,

@@ -24,7 +24,8 @@ public:
     std::chrono::nanoseconds since; ///< how long nothing was, or has been, committed
   };
 
-  /// Call at every tick of a leader. @param passed since the last call, without standstills
+  /// Call at every tick of a leader.
+  /// @param passed since the last call, without standstills
   /// @returns the report to make now
   std::optional<finding> look(log_index commit, log_index last, std::chrono::nanoseconds passed);
   /// This server does not lead any more.

@@ -7,7 +7,8 @@ namespace belay::forward {
 
 namespace {
 
-// A smaller share would not show what load is possible.
+// The smallest share of requests that is admitted. With fewer, the shedder could not measure how
+// much load the server can take.
 constexpr double share_min = 1.0 / 64;
 
 constexpr auto writes = static_cast<std::size_t>(request_class::write);

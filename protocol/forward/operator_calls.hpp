@@ -28,8 +28,8 @@ struct add_member {
 
 /// Report the servers' health, as the JSON text of protocol/http/operators/health_report.hpp.
 struct describe_health {
-  std::int64_t last_contact_threshold_ns = 0; ///< silent for longer: not healthy
-  std::uint64_t max_trailing_logs = 0;        ///< more entries behind: not healthy
+  std::int64_t last_contact_threshold_ns = 0; ///< a server that is silent for longer is unhealthy
+  std::uint64_t max_trailing_logs = 0;        ///< a server that is further behind is unhealthy
   std::string version;                        ///< version of the requesting server, for display; no spaces
 };
 

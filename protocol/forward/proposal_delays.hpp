@@ -10,7 +10,9 @@ namespace belay::forward {
 
 class proposal_delays {
 public:
-  /// A batch was proposed. @param last index of its last entry @param arrived when its command came
+  /// A batch was proposed.
+  /// @param last index of its last entry
+  /// @param arrived when its command came
   void proposed(log_index last, local_time arrived) { waiting_.push_back({last, arrived}); }
   /// @returns the delay of the newest batch committed now; nullopt: none
   std::optional<std::chrono::nanoseconds> committed(log_index commit, local_time now) {

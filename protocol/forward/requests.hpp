@@ -16,7 +16,7 @@ using local_time = std::chrono::nanoseconds;
 
 /// Rejected: there was no leader in time.
 inline constexpr auto no_leader = "No cluster leader";
-/// Unknown: the leader had it, and now another one may lead.
+/// Unknown: the leader had proposed it, and another server may lead now.
 inline constexpr auto leadership_lost = "leadership lost while committing log";
 
 /// The receiver of the reply. Request id zero: none; the request is this node's own.

@@ -8,7 +8,7 @@
 
 namespace belay::go_compat {
 
-/// Adds quotes around it, like %q.
+/// Quotes and escapes the text, like Go's %q.
 std::string quoted(std::string_view text);
 
 /// A byte in single quotes, as encoding/json shows an invalid one: as the character of that number.

@@ -70,7 +70,7 @@ bool append_escaped(std::string& out, std::string_view& rest) {
 }
 
 /// Bytes of `rest`, which begins with ${, up to the closing brace. nullopt: there is none, or a
-/// character that Go takes for invalid UTF-8.
+/// character that Go considers invalid UTF-8.
 std::optional<std::size_t> interpolation_bytes(std::string_view rest) {
   int braces = 0;
   for (std::size_t i = 1; i < rest.size(); ++i) {

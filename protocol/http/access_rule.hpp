@@ -1,12 +1,12 @@
 #pragma once
-// The permission that a route needs (docs/contract/10, section 3). Every route declares one
-// for each method, or it does not compile. The matrix test requests each with each permission.
+// The permission that a route needs (docs/contract/10, section 3). A route that does not declare
+// one for each method does not compile. The matrix test requests every route with every permission.
 
 #include <cstdint>
 
 namespace belay::http {
 
-/// What decides, and about what.
+/// What decides whether a request is permitted, and which name it checks.
 enum class access : std::uint8_t {
   unrestricted, ///< no permission is needed, not even a known token
   by_state,     ///< the state machine, for the rows requested (protocol/state/acl/permissions.hpp)

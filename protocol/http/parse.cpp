@@ -214,7 +214,8 @@ std::string_view header_of(const raw_request& r, std::string_view wanted) {
   return {};
 }
 
-/// Paths outside the API. @param path clean
+/// Paths outside the API.
+/// @param path clean
 response page(const raw_request& r, const route_settings& s, std::string_view path, std::string_view raw_query) {
   if (s.console == nullptr)
     return path == "/" ? index_page() : bare(404);

@@ -24,7 +24,8 @@ void append_agent_health_check(std::string& out, const state::check_record& c);
 void append_service_node(std::string& out, const state::node_record& n, const state::service_record& s);
 /// The response to a transaction: 200, or 409 if it failed. `meta` not null: it only reads.
 response render_txn(const state::txn_reply& r, const read_meta* meta, const render_options& options);
-/// The same without the body. @param done it did not fail
+/// The same without the body.
+/// @param done it did not fail
 response render_txn_head(bool done, const read_meta* meta);
 
 } // namespace belay::http

@@ -175,8 +175,9 @@ struct agent_request {
 /// A read with `?cached` (docs/contract/06, section 2). A client agent may respond from its
 /// cache of servers' responses; a server reads its tables, and reports whether it did so before.
 struct cached_read {
-  std::string target;    ///< the request to servers: without wait, caching and token
-  bool refreshed = true; ///< a blocking query updates it; false: it has the age of the last response
+  std::string target; ///< the request to servers: without wait, caching and token
+  bool refreshed =
+      true; ///< true: a blocking query keeps the response current; false: it is as old as the last response
   std::uint64_t min_index = 0;
   std::chrono::nanoseconds wait{0};            ///< as in read_request
   std::optional<std::chrono::seconds> max_age; ///< max age of a cached response; only if not `refreshed`, as all below

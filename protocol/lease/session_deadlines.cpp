@@ -11,8 +11,9 @@
 
 namespace belay::lease {
 
-// Renewals are the most frequent requests: a renewal only sets when the session is due, and does
-// not move it in the order. Its position is never too late, and is corrected when it is reached.
+// Renewals are the most frequent requests. A renewal only stores the new deadline and leaves the
+// session where it is in the order. That position is never too late; it is corrected when it is
+// reached.
 struct session_deadlines::impl {
   struct timer {
     std::chrono::nanoseconds ttl{};

@@ -89,7 +89,8 @@ struct persist_batch {
   std::uint64_t token = 0; ///< increments by one; confirm with persisted(token), in order
   std::optional<hard_state> hard;
   std::optional<log_index> truncate_from; ///< drop this index and all after it, before `entries`
-  /// Set if an installed snapshot does not fit the log: drop all of it; the next is index + 1.
+  /// Set if an installed snapshot does not fit the log: drop the whole log; the next entry has
+  /// index + 1.
   std::optional<snapshot_meta> restart_after;
   std::vector<entry> entries;
 };
@@ -138,7 +139,7 @@ struct soft_state {
 struct ready {
   std::optional<persist_batch> persist;
   std::vector<message> send_now;
-  std::vector<entry> committed; ///< contiguous, in order, each once in the life of a process
+  std::vector<entry> committed; ///< contiguous and in order; each entry is returned once in the life of a process
   std::vector<confirmed_read> reads_confirmed;
   /// Leadership was lost or is uncertain. Retry with a new id (docs/internals/pitfalls.md R11).
   std::vector<std::uint64_t> reads_failed;
@@ -233,10 +234,10 @@ public:
   bool read(std::uint64_t id);
   /// Transfers leadership to another voter: when that has the whole log, it receives a request to
   /// campaign. Until then proposals are rejected. Aborted after one election timeout.
-  /// @pre no reads are served under the lease any more
+  /// @pre reads are no longer served under the lease
   /// @returns false: this node does not lead, or `to` is no voter, is silent, or needs a snapshot
   bool transfer_leadership(node_id to);
-  /// Reply to ready::lease_withdrawn: no reads are served under the lease any more.
+  /// Reply to ready::lease_withdrawn: reads are no longer served under the lease.
   void lease_given_up();
   /// The link to a peer was lost or refused. A leader sends more carefully (follower_state::probe);
   /// a follower of that leader may campaign earlier, harmless because it pre-votes first.

@@ -18,7 +18,7 @@ struct tombstone {
   static constexpr table in = table::tombstones;
 
   std::string key;
-  log_index index;      ///< index of the newest deletion that left it
+  log_index index;      ///< index of the newest deletion of this key
   log_index tree_index; ///< index of the newest recursive delete of this prefix; zero: none
 };
 template <>

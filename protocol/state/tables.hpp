@@ -80,7 +80,8 @@ struct applying {
   log_index index;
   cluster_time now;
   effects& changed;
-  /// Folded names of nodes whose every service, also later ones, this entry has touched.
+  /// Folded names of nodes all of whose services, even those added later, count as touched by this
+  /// entry.
   std::set<std::string, std::less<>> touched_nodes = {};
   /// Resources where a waiter may fit: checked in order at the end (docs/reference/claims.md, rule 12).
   std::set<resource_name> touched = {};

@@ -17,7 +17,7 @@ namespace belay::wire {
 void append_change(std::string& out, const state::kept_change& c);
 /// Upper bound of its encoded size. Fast.
 std::size_t change_bytes_max(const state::kept_change& c);
-/// nullopt: damaged. If it has goes_on, `change.before` is null.
+/// nullopt: the bytes are damaged. If `goes_on` is set, `change.before` is null.
 std::optional<state::kept_change> decode_change(log_index index, std::uint64_t effect, std::string_view bytes);
 
 } // namespace belay::wire

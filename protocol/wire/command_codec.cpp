@@ -447,7 +447,8 @@ std::optional<state::command> decode_addressed(byte_reader& r, const command_nee
   return state::level_of(*c) == needs.level ? std::move(c) : std::nullopt;
 }
 
-/// Without tags around it. @param counting it follows that tag
+/// Without tags around it.
+/// @param counting it follows that tag
 std::optional<state::command> decode_plain(std::string_view bytes, bool counting) {
   byte_reader r(bytes);
   const auto needs = get_needs(r);

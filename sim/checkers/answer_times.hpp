@@ -36,8 +36,9 @@ public:
   void begun(const operation& op) { begun(op.id, op.node, rendered(op), longest(op)); }
   void ended(const operation& op) { ended(op.id); }
 
-  /// A request of any kind was sent. @param what for the error: request and client @param longest
-  /// without slack
+  /// A request of any kind was sent.
+  /// @param what for the error: request and client
+  /// @param longest without slack
   void begun(std::uint64_t id, std::size_t node, std::string what, virtual_time longest);
   /// It was answered, or its client has given up.
   void ended(std::uint64_t id) { waiting_.erase(id); }

@@ -10,7 +10,8 @@ namespace belay::sim {
 
 class idle_checker {
 public:
-  /// From now on clients only send renewals and reads. @param term the leader's
+  /// From now on clients only send renewals and reads.
+  /// @param term the leader's
   void begin(term_id term) {
     term_ = term;
     in_vain_ = 0;

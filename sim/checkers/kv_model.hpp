@@ -92,7 +92,7 @@ public:
   /// The indexes at which restores took effect.
   const std::vector<log_index>& restores() const { return restores_; }
   bool restored_between(log_index after, log_index up_to) const;
-  /// Zero: none so far. @returns at most up_to
+  /// @returns at most up_to; zero: none so far
   log_index last_restore(log_index up_to) const;
   /// Changes of keys that are not doubtful.
   const std::vector<kv_change>& changes() const { return changes_; }
@@ -138,7 +138,7 @@ private:
   struct step {
     certainty outcome = certainty::done;
     state::kv_entry_ptr entry;              ///< shown by a transaction
-    bool shows_unknown = false;             ///< would show an entry that is doubtful
+    bool shows_unknown = false;             ///< it would show an entry whose state is unknown
     std::string why{};                      ///< reason of a failed operation in a transaction
     std::optional<state::reply> received{}; ///< response of a single operation; nullopt: true or false, without a note
   };

@@ -50,7 +50,8 @@ linearizability_report check_linearizability(const std::vector<register_op>& his
 /// The operations on single keys: puts, cas, deletes, and reads that are not stale. What a cas
 /// expects is what clients read of that key at that ModifyIndex. A recursive delete is one delete
 /// of each key below it. Keys that transactions or locks write are left out.
-/// @param trust_lease false: without default reads @param clocks not null: without those it excuses
+/// @param trust_lease false: without default reads
+/// @param clocks not null: without those it excuses
 /// @pre a value is not written twice to the same key
 std::vector<register_op> register_history(const std::deque<operation>& history, bool trust_lease = true,
                                           const paused_clocks* clocks = nullptr);

@@ -29,7 +29,8 @@ class lock_delay_checker {
 public:
   explicit lock_delay_checker(const kv_model& model, lock_delay_rules rules = {}) : model_(model), rules_(rules) {}
 
-  /// The model has taken that entry. @param made true time at which it was made; nullopt: unknown
+  /// The model has taken that entry.
+  /// @param made true time at which it was made; nullopt: unknown
   broken committed(const raft::entry& e, std::optional<virtual_time> made);
   /// There is a leader of that term.
   void led(term_id term) { led_ = std::max(led_, term); }

@@ -29,7 +29,7 @@ constexpr std::chrono::milliseconds grain_of_clocks{1};
 constexpr seconds unanswered_max{20};
 // An agent waits for a server as a server does for a leader; its requests may wait for an outage.
 constexpr seconds agent_outage{13};
-// A leader's proposal from before a restore is in the log, or given up, by then.
+// By then a leader's proposal from before a restore is in the log or abandoned.
 constexpr seconds hold_of_proposals{20};
 
 nanoseconds lifetime(const state::session_record& s) {

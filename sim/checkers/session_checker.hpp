@@ -38,7 +38,8 @@ class session_checker {
 public:
   explicit session_checker(const kv_model& model, session_rules rules = {}) : model_(model), rules_(rules) {}
 
-  /// The model has taken that entry. @param made true time at which it was made; nullopt: unknown
+  /// The model has taken that entry.
+  /// @param made true time at which it was made; nullopt: unknown
   broken committed(const raft::entry& e, virtual_time now, std::optional<virtual_time> made = {});
   /// A leader of that term begins to serve: its timers start.
   void led(term_id term, virtual_time now);

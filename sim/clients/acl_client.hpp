@@ -19,7 +19,8 @@ public:
   /// The token of a request that changes ACLs.
   std::string token_of_manager(std::uint64_t drawn, const state::command& c) const;
 
-  /// @param drawn decides; @param fresh a number that no command had before
+  /// @param drawn decides
+  /// @param fresh a number that no command had before
   state::command next(std::uint64_t drawn, std::uint64_t fresh);
   void learn(const operation& o);
 

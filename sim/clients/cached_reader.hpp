@@ -23,7 +23,8 @@ public:
   void start();
   void stop() { acting_ = false; }
   void on_node_gone(std::size_t node);
-  /// Call it often. @param last_fault, quiet_since as in client_agent_checker
+  /// Call it often.
+  /// @param last_fault, quiet_since as in client_agent_checker
   void look(virtual_time last_fault, virtual_time quiet_since);
   /// The tables were those of an archive, however briefly: an agent may have received them.
   void restored();

@@ -11,7 +11,8 @@ namespace belay::sim {
 
 class catalog_client {
 public:
-  /// @param drawn one number of the tape @param fresh unique, so that no two transactions are alike
+  /// @param drawn one number of the tape
+  /// @param fresh unique, so that no two transactions are alike
   /// @returns operations on the catalog, at least one of which writes
   state::txn next(std::uint64_t drawn, std::uint64_t fresh) const;
   /// @pre o.result is not pending

@@ -26,7 +26,8 @@ public:
 
   explicit claims_client(std::size_t number);
 
-  /// @param drawn decides, as in `workload`; @param fresh a number that no command had before
+  /// @param drawn decides, as in `workload`
+  /// @param fresh a number that no command had before
   request next(std::uint64_t drawn, std::uint64_t fresh, virtual_time now);
   void learn(const operation& o);
 

@@ -8,7 +8,8 @@
 
 namespace belay::sim {
 
-/// A unique value and unique flags. @param fresh a number that no other write has
+/// A unique value and unique flags.
+/// @param fresh a number that no other write has
 inline state::kv_op op_with(std::uint64_t fresh, state::kv_verb verb, std::string key) {
   state::kv_op o;
   o.verb = verb;

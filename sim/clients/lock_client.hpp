@@ -26,10 +26,12 @@ public:
   /// Nothing, or one of the three kinds of operations.
   using request = std::variant<std::monostate, state::command, acquire_later, http::read_request, session_renewal>;
 
-  /// @pre `all` outlives it. @param client_agents how many; some sessions are tied to their nodes
+  /// @pre `all` outlives it.
+  /// @param client_agents how many; some sessions are tied to their nodes
   lock_client(std::size_t number, known_sessions& all, std::size_t client_agents);
 
-  /// @param drawn decides, as in `workload`; @param fresh a number that no command had before
+  /// @param drawn decides, as in `workload`
+  /// @param fresh a number that no command had before
   request next(std::uint64_t drawn, std::uint64_t fresh, virtual_time now);
   /// The renewal, if it has a session and it is time.
   std::optional<session_renewal> renewal(virtual_time now);

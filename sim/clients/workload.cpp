@@ -333,7 +333,7 @@ state::auth_context workload::asker(std::size_t client, const std::optional<stat
   return who;
 }
 
-/// After the end of the faults only sessions continue.
+/// After the faults have ended, clients only renew their sessions.
 void workload::renew_turn(client_state& c) {
   const auto node = some_node(c.home);
   auto renewal = c.locks->renewal(time_.now());

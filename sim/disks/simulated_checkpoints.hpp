@@ -66,7 +66,7 @@ public:
   };
   const counters& counted() const { return counters_; }
   std::size_t refused_commits() const { return refused_; }
-  /// Whether it replaced everything, for each commit that was kept.
+  /// For each commit that was kept: whether it replaced all rows.
   const std::vector<bool>& commits() const { return commits_; }
   /// Snapshots put in force here, and their chunks.
   std::size_t installed() const { return installed_; }

@@ -32,7 +32,8 @@ bool simulated_disk::interrupt_next(tape& t, stream s) {
     return false;
   ++writes_interrupted_;
   files_.stop_after(calls, static_cast<std::uint16_t>(t.choose(s, 1u << 16)));
-  // A commit is one step: not done, or done without a response.
+  // A commit is one step: it is not carried out, or it is carried out and the caller never learns
+  // that.
   if (calls % 2 == 1)
     checkpoints_->stop_at_next();
   return true;

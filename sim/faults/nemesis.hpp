@@ -101,7 +101,7 @@ private:
   void lose_several(std::size_t first);
   void start_without_a_part(std::size_t node);
   void mend_half_lost(std::size_t node);
-  // In nemesis_births.cpp.
+  // In nemesis_bootstrap.cpp.
   void disturb_bootstrap();
   void disturb_clock(std::size_t node);
   /// Sometimes suspends a machine, or stops it with all its clocks.

@@ -38,8 +38,9 @@ void nemesis::lose_parts() {
   start_later(victim, milliseconds(20 + 50 * static_cast<std::int64_t>(tape_.choose(losses, 8))));
 }
 
-/// Under its old name without its promises it could do any harm (docs/internals/pitfalls.md R36).
-/// Under a new name it would be an unknown server with an old log.
+/// The server must refuse to start. Under its old identity it could break the promises that it no
+/// longer has (docs/internals/pitfalls.md R36). Under a new one it would be an unknown server with
+/// an old log.
 void nemesis::start_without_a_part(std::size_t node) {
   if (nodes_.start(node).ok() && !complaint_)
     complaint_ = "node " + std::to_string(node) + " belongs to a cluster, and starts without a part of its data";

@@ -301,7 +301,8 @@ private:
     return r;
   }
 
-  /// The worker is unusable. @param why absent: it died by itself
+  /// The worker is unusable.
+  /// @param why absent: it died by itself
   void lost(place w, std::optional<run_report> why) {
     if (why)
       ::kill(w->pid, SIGKILL);

@@ -99,7 +99,7 @@ bool agent_connections::answer(id number, std::string_view bytes, bool last) {
   return true;
 }
 
-/// An empty text ends the connection, or only the input of that direction.
+/// Empty `bytes` end the connection, or only the input of that direction.
 void agent_connections::travel(id number, bool to_server, std::string bytes) {
   auto& c = connections_.at(number);
   // The seed does not decide the bytes and the lengths that TLS sends.

@@ -12,7 +12,8 @@ namespace belay::sim {
 
 class storm_checker {
 public:
-  /// Call it often. @param events how many there have been since the run began
+  /// Call it often.
+  /// @param events how many there have been since the run began
   std::optional<std::string> look(virtual_time now, std::uint64_t events) {
     if (const auto second = std::chrono::floor<std::chrono::seconds>(now); second != second_) {
       second_ = second;

@@ -104,8 +104,9 @@ public:
   /// The checkpoint in force cannot be loaded: puts the next older one in force.
   /// @returns its description, for the log; nullopt: there is none
   virtual result<std::optional<std::string>> fall_back() = 0;
-  /// Puts an empty checkpoint in force, for a start from a log that has the first entry. @returns
-  /// a failure if there is an older generation, even a damaged one: the log may be incomplete.
+  /// Puts an empty checkpoint in force, for a start from a log that has the first entry.
+  /// @returns a failure if there is an older generation, even a damaged one: the log may be
+  /// incomplete.
   virtual status start_empty() = 0;
 
   // ---- the window of changes, beside the checkpoint: commits do not depend on it

@@ -18,8 +18,9 @@ public:
   checks_ahead& operator=(const checks_ahead&) = delete;
 
   /// Starts with the first row whose LMDB key begins with `tag`; ends after the last one,
-  /// or at a wrong one. @param txn a read transaction begun by the caller, which does not use
-  /// it while this object exists @returns false: the system provides no thread
+  /// or at a wrong one.
+  /// @param txn a read transaction begun by the caller, which does not use it while this object
+  /// exists @returns false: the system provides no thread
   bool start(lmdb_transaction& txn, char tag);
 
   /// Waits until that row has been verified. @returns whether it and all before it are valid.

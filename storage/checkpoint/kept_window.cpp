@@ -40,7 +40,7 @@ int put_record(lmdb_transaction& txn, const kept_record& r) {
   return put_checked(txn, record_key, {bytes}, 0);
 }
 
-/// @param room buffer for its bytes, reused for each
+/// @param buffer memory for the encoded row, reused for each
 int put_change(lmdb_transaction& txn, const kept_row& row, std::string& buffer, unsigned flags) {
   return put_checked(txn, key_of(row.index, row.effect), {value_of(row, buffer)}, flags);
 }

@@ -36,7 +36,8 @@ public:
     std::uint64_t map_bytes;     ///< address space reserved at first
     std::uint64_t map_bytes_max; ///< beyond it commits fail for lack of space
   };
-  /// @param names of the file, and of a new one under construction, both in `directory`
+  /// @param name file in `directory`
+  /// @param new_name its name while a new one is built
   lmdb_file(file_system& files, std::string directory, std::string name, std::string new_name, limits l);
 
   /// Removes a new file left by a crash.

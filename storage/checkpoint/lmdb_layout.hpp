@@ -25,7 +25,7 @@ inline constexpr std::uint64_t node_header_bytes = 8;
 inline constexpr std::uint64_t node_flags_at = 4, key_bytes_at = 6;
 inline constexpr std::uint16_t big_value_flag = 1;
 
-/// @pre the number is within the bytes
+/// @pre `bytes` has the whole number at `offset`
 template <class Number>
 Number number_at(const char* bytes, std::uint64_t offset) {
   Number n;

@@ -166,7 +166,7 @@ void encode_frame(const std::vector<raft::persist_batch>& batches, std::string& 
 void seal_frame(std::string& frame, const segment_header& s, std::uint64_t sequence, std::uint64_t offset) {
   const auto body_bytes = byte_reader(std::string_view(frame).substr(4)).u32();
   const auto seed = crc_seed(s);
-  // The piece with the header is not zero, whatever follows in it.
+  // The sector with the header is never all zeros, whatever follows in it.
   const auto first = std::min<std::size_t>(frame.size(), sector_bytes - offset % sector_bytes);
   const auto zeros = count_zero_sectors(std::string_view(frame).substr(first), offset + first);
   std::string header;

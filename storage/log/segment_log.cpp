@@ -130,8 +130,8 @@ status segment_log::append(const std::vector<raft::persist_batch>& batches) {
   const auto written = frame_.size();
   if (frame_.capacity() > frame_memory_kept)
     std::string().swap(frame_);
-  // Twice the written bytes, so that the next segment is ready before this one is full.
-  // A full disk matters only when that segment is needed.
+  // Prepares twice as many bytes as were written, so that the next segment is ready before this one
+  // is full. A full disk matters only when that segment is needed.
   if (auto s = fill_spare(options_.segment_bytes, std::max(options_.fill_bytes, 2 * written));
       !s && s.why().kind != failure_kind::no_space)
     return die(s.error());
@@ -210,7 +210,7 @@ status segment_log::fill_spare(std::uint64_t bytes_needed, std::size_t budget) {
     budget -= n;
   }
   if (s.zeroed == s.bytes && !s.synced) {
-    // Delayed allocation may fail only now; after a failed sync the file is not trusted any more.
+    // Delayed allocation may fail only now; after a failed sync the file is no longer trusted.
     if (auto w = s.f->sync(); !w) {
       s.zeroed = 0;
       return w;
@@ -223,7 +223,7 @@ status segment_log::fill_spare(std::uint64_t bytes_needed, std::size_t budget) {
 void segment_log::drop_spare() {
   const auto name = spare_->name;
   spare_.reset();
-  // If this fails, it is removed at the next start.
+  // If the removal fails, the next start repeats it.
   (void)files_.remove(path(name));
 }
 

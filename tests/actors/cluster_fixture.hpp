@@ -36,7 +36,7 @@ struct cluster_options {
   std::set<std::size_t> replicas; ///< nodes without a vote; also cluster_fixture::set_replica
   std::set<std::size_t> older;    ///< nodes of a version without replicas
   bool http_threads = false;      ///< other HTTP threads read the tables: cluster_fixture::shared
-  std::vector<std::string> keys;  ///< initial keys of each node; without any its peers show no credentials
+  std::vector<std::string> keys;  ///< initial keys of each node; empty: its peers present no credentials
 
   cluster_options() {
     peer.limits.election_ticks = 10; // 250 ms
@@ -76,7 +76,8 @@ public:
 
   // ---- nodes
   void start(std::size_t node);
-  /// Destroys its actors at once. @param silent other nodes are not notified (a power failure)
+  /// Destroys its actors at once.
+  /// @param silent other nodes are not notified (a power failure)
   void crash(std::size_t node, bool silent = false);
   /// Takes effect at its next start.
   void set_replica(std::size_t node, bool replica);
@@ -107,8 +108,8 @@ public:
   memory_log& log(std::size_t node) { return *nodes_[node].log; }
   sim::simulated_checkpoints& checkpoints(std::size_t node) { return *nodes_[node].checkpoints; }
   std::uint64_t applied(std::size_t node) const { return nodes_[node].numbers->applied_index.load(); }
-  /// Waits until all live nodes have applied the same and nothing happens any more. @returns
-  /// whether their digests are equal
+  /// Waits until all live nodes have applied the same and nothing happens any more.
+  /// @returns whether their digests are equal
   bool converged();
   std::uint64_t digest(std::size_t node) const { return nodes_[node].numbers->digest.load(); }
   /// The keys by which the node authenticates itself, as an operator has left them.

@@ -282,7 +282,8 @@ TEST_CASE("services of a client agent are in the catalog on behalf of the token 
   REQUIRE(agent.put("/v1/agent/service/register?token=" + of_web, web).ok());
   CHECK(eventually(milliseconds{5000}, [&] { return in_catalog("web"); }));
 
-  // If the agent's own token lacks a permission, this is reported, and blocks nothing else.
+  // If the agent's own token lacks a permission, the agent reports that and continues with the
+  // rest.
   REQUIRE(agent.put("/v1/agent/service/register?token=" + root, R"({"Name":"db","Token":"x"})").ok());
   REQUIRE(eventually(milliseconds{5000}, [&] { return in_catalog("db"); }));
   REQUIRE(server.put("/v1/acl/policy", R"({"Name":"more","Rules":"service \"api\" { policy = \"write\" }"})").ok());
@@ -383,7 +384,7 @@ TEST_CASE("an agent with the name and the ID of another one's node is refused", 
   CHECK(health_of(server, real.name()) == "passing");
   CHECK(node().at("ID").as_string() == id);
   CHECK(sessions(server) == 1);
-  // The agent itself keeps its node, also after a crash; and it may leave.
+  // The agent itself keeps its node, even after a crash, and it may leave.
   real.kill_hard();
   real.start();
   cluster.wait_agents();

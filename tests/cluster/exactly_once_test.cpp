@@ -161,7 +161,7 @@ void kill_leader(server_cluster& cluster, std::size_t leader, std::size_t round)
 } // namespace
 
 // Responses are lost, leaders are killed, links are cut, a server is paused; every write is sent
-// until its outcome is known. Each of them counts once.
+// until its outcome is known. Each must take effect once.
 TEST_CASE("writes with idempotency keys take effect once", "[exactly_once]") {
   const auto writes = number_from_environment("BELAY_ONCE_WRITES", 600);
   const auto rounds = number_from_environment("BELAY_CLUSTER_ROUNDS", 3);

@@ -28,9 +28,9 @@ std::size_t entered(const std::vector<std::string>& lines) {
 } // namespace
 
 // Three programs on three servers take turns with one lock. The leader is killed, restarts, and the
-// next one is killed. A program that believes it holds the lock also takes a lock of the operating
-// system, which ends with its process. If that is taken already, two held the lock. Fencing tokens
-// must grow.
+// next one is killed. A program that believes it holds the lock also takes a file lock, which ends
+// with its process. If the file is already locked, two programs held the lock. Fencing tokens must
+// grow.
 TEST_CASE("belay lock: never two at once while leaders are killed", "[.lock][failover]") {
   const auto rounds = number_from_environment("BELAY_LOCK_ROUNDS", 1);
   auto cluster = ready_cluster(3);

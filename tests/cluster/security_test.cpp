@@ -69,7 +69,8 @@ std::string term_of(server_node& n) {
   return std::string(self.at("Stats").at("raft").at("term").as_string());
 }
 
-/// Checks that a fourth server with the settings `its` is rejected, and that both say why.
+/// Checks that a fourth server with the settings `its` is rejected, and that both sides log the
+/// reason.
 void check_refused(server_cluster& cluster, const std::filesystem::path& folder, json::object its,
                    const std::string& they_say, const std::string& it_says) {
   std::filesystem::create_directories(folder);

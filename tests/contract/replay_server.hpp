@@ -35,8 +35,8 @@ public:
   /// where a follower has forwarded a request: this is removed, Belay must not have it.
   harness::http_reply send(harness::http_connection& connection, const harness::http_request& request,
                            harness::milliseconds limit) const;
-  /// Whether another server leads than when this was created, or did in between. What transcripts
-  /// expect of the leader, and of a node that always knows one, does not hold then.
+  /// Whether the leadership has changed since this object was created. Then transcripts do not
+  /// apply: they expect one leader, which every node always knows.
   bool leader_changed() const { return leadership() != leadership_; }
   void stop() { cluster_->stop_all(); }
 

@@ -178,7 +178,8 @@ TEST_CASE("http request: the stored requests are understood") {
   CHECK(refused == 2); // conflicting flags, and a value that is too large
 }
 
-// Audit of November 2026, B1: a client's line break made two requests of an agent's one.
+// Audit of November 2026, B1: a line break in a client's request split the request that the agent
+// forwarded into two.
 TEST_CASE("http request: a forwarded request of a client agent is one request, which servers parse like the client's") {
   std::size_t passed_on = 0, refused = 0;
   const auto pass_on = [&](const std::string& input) {

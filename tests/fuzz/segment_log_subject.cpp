@@ -104,7 +104,7 @@ std::string log_bytes(const storage::loaded_log& log) {
   return out;
 }
 
-/// Opens what opened before, and appends a batch if one is given.
+/// Opens a log that could be opened before, and appends a batch if one is given.
 storage::loaded_log open_again(sim::memory_files& files, const std::optional<raft::persist_batch>& batch) {
   auto log = storage::segment_log::open(files, "raft", small_segments());
   HOLDS(log.ok());

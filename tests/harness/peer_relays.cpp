@@ -97,7 +97,8 @@ public:
       close();
   }
 
-  /// What to poll for at that end. @param in, out whether data from there, and to there, may pass
+  /// What to poll for at that end.
+  /// @param in, out whether data from there, and to there, may pass
   pollfd wanted(std::size_t place, bool in, bool out) const {
     const auto& e = ends_[place];
     short events = 0;

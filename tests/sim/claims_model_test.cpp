@@ -159,7 +159,8 @@ public:
     return c;
   }
 
-  /// The same with ACLs in force: requests with a later effect have tokens, whose policies change.
+  /// The same with ACLs in force: requests that take effect later carry tokens whose policies
+  /// change.
   state::command next_in_a_name() {
     if (addresses_.below(12) == 0)
       return change_of_access();

@@ -151,7 +151,7 @@ TEST_CASE("program: the trace is alone on stdout") {
   CHECK(count == 10);
   CHECK(o.err == "seed 11: safety: replies: read an old value\n  belay-sim --seed 11 --profile swarm --trace\n");
 
-  // Also for a run that dies.
+  // A run that crashes prints its trace, too.
   const auto dead = f.run("--seed 14 --trace");
   CHECK(contains(dead.out, "event 9 "));
   CHECK(contains(dead.err, "seed 14: safety: SIGABRT: "));

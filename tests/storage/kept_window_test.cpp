@@ -106,7 +106,7 @@ void keep(lmdb_checkpoint& store, std::uint64_t next, const kept_delta& d) {
   CHECK(*kept);
 }
 
-/// nullopt: there is none for the current checkpoint.
+/// The stored window; nullopt: there is none for the current checkpoint.
 std::optional<window> load(lmdb_checkpoint& store) {
   window w;
   const auto floor = store.load_changes([&](log_index i, std::uint64_t effect, std::string_view value) {

@@ -510,7 +510,7 @@ TEST_CASE("chunks must continue each other") {
   CHECK_FALSE(store->write_snapshot(meta_at(5), 9, "x", false).ok());
   CHECK_FALSE(store->write_snapshot(meta_at(6), 10, "x", false).ok());
   CHECK(*store->write_snapshot(meta_at(5), 10, "x", false) == 11);
-  CHECK(*store->write_snapshot(meta_at(6), 0, "y", false) == 1); // afresh
+  CHECK(*store->write_snapshot(meta_at(6), 0, "y", false) == 1); // started over
 }
 
 TEST_CASE("unfinished files of a crash are removed") {
@@ -556,7 +556,8 @@ TEST_CASE("changed bytes in the checkpoint are damage") {
     CHECK(s.error().find("move the whole data directory away") != std::string::npos);
   }
   std::ofstream(file, std::ios::binary | std::ios::trunc) << std::string(8192, 'x');
-  // It is open, because an older one may follow (proven_checkpoint_test.cpp).
+  // The store opens all the same, because an older checkpoint may be readable
+  // (proven_checkpoint_test.cpp).
   auto unreadable = open_store(scratch.path());
   const auto info = unreadable->info();
   REQUIRE_FALSE(info.ok());

@@ -25,7 +25,8 @@ public:
   void next_piece(exchange& e);
   void packed(archive_packed& p);
 
-  /// One at a time, because the unpacked archive is in memory. @param restore_id a fresh UUID
+  /// One at a time, because the unpacked archive is in memory.
+  /// @param restore_id a fresh UUID
   void begin_restore(exchange& e, std::string restore_id, monotonic_time now);
   /// More of an upload's body has arrived.
   void body_arrived(exchange& e, monotonic_time now);

@@ -17,7 +17,8 @@ public:
 
   /// Answers `e`, or requests what is needed. Also called for an exchange with `ask_again` set.
   void begin(exchange& e, const http::local_request& r, monotonic_time now);
-  /// The tables returned autopilot's settings (what is healthy) or client agents; asks for the rest
+  /// The tables have returned autopilot's settings (its limits of health) or the client agents.
+  /// Requests the rest.
   void rows_read(exchange& e, const read_result& r);
   /// raft_peer has responded. Without a leader the request may be repeated.
   void status_sent(const status_result& s);

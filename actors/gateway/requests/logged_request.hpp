@@ -10,8 +10,9 @@ namespace belay::actors {
 
 /// Method and target. Hides the value of `token=`, which is a secret, what follows
 /// `/v1/acl/info/` and the like (Consul hides both, too), and `own` everywhere.
-/// @param own the token of the request; empty: none @param found the path names an existing
-/// token; otherwise that name may be a secret, and is hidden
+/// @param own the token of the request; empty: none
+/// @param found the path names an existing token; otherwise that name may be a secret, and is
+/// hidden
 std::string logged_request(const http::raw_request& r, std::string_view own = {}, bool found = false);
 
 /// The part of a decoded path that should name a token by its accessor, or an agent's token by its

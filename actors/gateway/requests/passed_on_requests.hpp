@@ -1,6 +1,7 @@
 #pragma once
 // Requests of a client agent's clients that servers answer: what is sent to the server, and how the
-// answer is returned. Small answers are written whole; large ones, or without length, in pieces.
+// answer is returned. Small responses are written whole; large ones, and those without a length, in
+// pieces.
 
 #include "actors/gateway/requests/pending_requests.hpp"
 #include "actors/relay/request_relay.hpp"
@@ -18,7 +19,8 @@ struct passed_on_limits {
 
 class passed_on_requests {
 public:
-  /// @param pending must outlive this object. @param relay null: this node is a server
+  /// @param pending must outlive this object.
+  /// @param relay null: this node is a server
   passed_on_requests(request_relay* relay, pending_requests& pending, answer_times times, passed_on_limits limits = {});
   ~passed_on_requests();
 

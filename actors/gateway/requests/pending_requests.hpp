@@ -48,7 +48,7 @@ public:
   bool forget(const exchange& e);
   /// Sum over all pending requests.
   std::size_t load() const { return load_; }
-  /// An id whose response is not awaited here.
+  /// A new id for a request whose response does not belong to an exchange.
   request_id unclaimed_id() { return ids_.next(); }
 
   /// Notifies the requesters of all settled exchanges.

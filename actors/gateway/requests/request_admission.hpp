@@ -14,14 +14,16 @@ public:
   /// @param m must outlive this object
   request_admission(forward::shedding_rules rules, metrics& m) : shedder_(rules), arrivals_(rules), metrics_(m) {}
 
-  /// Call it before a request is sent on. @param load of all pending requests
+  /// Call it before a request is sent on.
+  /// @param load of all pending requests
   /// @returns false: it was rejected and is answered
   bool admit(exchange& e, std::size_t load, monotonic_time now);
   /// A write was decided.
   void decided(const exchange& e, const write_result& r, monotonic_time now);
   /// A read was answered.
   void answered(const exchange& e, monotonic_time now);
-  /// A probe starts to wait on this thread like requests; it is served. @param load as in admit()
+  /// A probe starts to wait on this thread like requests; it is served.
+  /// @param load as in admit()
   void begin_probe(monotonic_time since) { arrivals_.begin_probe(since.time_since_epoch()); }
   void probe_served(std::size_t load, monotonic_time now) { arrivals_.probe_served(now.time_since_epoch(), load); }
   /// Call it a few times a second.

@@ -32,8 +32,9 @@ public:
                  node_actors_ptr node_actors)
       : pending_(pending), admission_(admission), held_(held), metrics_(m), node_actors_(std::move(node_actors)) {}
 
-  /// Handles the result of a settled read. @param due deadline @returns false: neither large nor
-  /// filtered, nothing was done. Else it is answered, or pending until go_on() is done
+  /// Handles the result of a settled read.
+  /// @param due deadline @returns false: neither large nor filtered, nothing was done. Else it is
+  /// answered, or pending until go_on() is done
   bool take(exchange& e, read_result& r, monotonic_time due, monotonic_time now);
   /// The same for a settled write, which may be a transaction. It is done, so it has no deadline.
   bool take(exchange& e, write_result& r, monotonic_time now);
@@ -54,7 +55,7 @@ public:
 private:
   /// What must be equal for two answers to have one body. Their headers may differ.
   struct form {
-    std::size_t query = 0; ///< which kind: the same rows have several forms
+    std::size_t query = 0; ///< kind of query: several kinds render the same rows differently
     bool raw = false, keys_only = false, pretty = false, gzip = false;
     std::string viewer = {}; ///< the token that determines the visible rows; empty: ACLs are not in force
     /// The time of a comparison reveals nothing about the viewer.

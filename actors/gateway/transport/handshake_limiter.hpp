@@ -39,7 +39,8 @@ public:
   /// on_time_granted() is not called after this.
   void stop();
 
-  /// Logs a rejection, within limits. @param address of the client; empty: a Unix socket
+  /// Logs a rejection, within limits.
+  /// @param address of the client; empty: a Unix socket
   void log_rejection(const std::string& address, const std::string& why, monotonic_time now);
 
 private:

@@ -312,7 +312,8 @@ void change_streams::read_done(group& g, const read_result& r, monotonic_time no
     await(g, now);
 }
 
-/// All changes, followed by progress. @param progress empty: none
+/// All changes, followed by progress.
+/// @param progress empty: none
 http::shared_body_ptr change_streams::rendered(const state::change_rows& rows, bool keys_only,
                                                const std::string& progress) {
   rendering r{keys_only, {}, progress.empty() ? state::change_position{{}, 0} : rows.reached, rows.history, nullptr};

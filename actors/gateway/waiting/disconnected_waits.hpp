@@ -1,7 +1,8 @@
 #pragma once
-// Waits for locks of keys whose clients disconnected. Each keeps its position for a while, in which
-// the client may return, and is then withdrawn (docs/reference/http-extensions.md, "Waiting for a lock").
-// The first gateway of a server has all of them, so that one entry withdraws all that are due.
+// Waits for locks of keys whose clients disconnected. Each keeps its position for a while, so that
+// the client can return. Then it is withdrawn (docs/reference/http-extensions.md, "Waiting for a
+// lock"). The first gateway of a server has all of them, so that one entry withdraws all that are
+// due.
 
 #include "actors/messages.hpp"
 

@@ -30,10 +30,11 @@ struct own_address {
   std::string warning; ///< empty: none
 };
 
-/// The only private IPv4 address of the machine; 127.0.0.1 if it has no address at all. @param
-/// addresses of the machine, IPv4 and IPv6, without loopback interfaces @param is_single_server
-/// it has no peers: without a private IPv4 address it uses 127.0.0.1, with a warning @returns
-/// a failure that begins with Consul's text if there is no such address, or more than one
+/// The only private IPv4 address of the machine; 127.0.0.1 if it has no address at all.
+/// @param addresses of the machine, IPv4 and IPv6, without loopback interfaces
+/// @param is_single_server it has no peers: without a private IPv4 address it uses 127.0.0.1, with
+/// a warning @returns a failure that begins with Consul's text if there is no such address, or more
+/// than one
 result<own_address> choose_own_address(const std::vector<std::string>& addresses, bool is_single_server);
 
 /// Addresses of interfaces that are up, without loopback.

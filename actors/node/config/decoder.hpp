@@ -36,8 +36,8 @@ public:
   /// The value of a key, or of an element of it, is invalid.
   void wrong(std::string_view path, std::string text);
   /// A key is missing, or keys contradict each other. Reports the problem at the first of `blamed`
-  /// that is set, unless unread input may remove it. That is a source, or one of `others`, the keys
-  /// that would fix it.
+  /// that is set. Reports nothing if a source, or one of `others` (the keys that would fix it),
+  /// could not be read.
   void complain(std::string text, std::span<const std::string_view> blamed = {},
                 std::span<const std::string_view> others = {});
   void complain(std::string text, std::initializer_list<std::string_view> blamed,

@@ -251,7 +251,7 @@ config_text_result parse_config_json(std::string_view text) {
 const boost::json::value* value_at(const boost::json::object& config, std::string_view path) {
   if (const auto* v = config.if_contains(path))
     return v;
-  // Free names may contain dots.
+  // Names that users choose may contain dots, so each dot may or may not separate two names.
   for (auto dot = path.find('.'); dot != path.npos; dot = path.find('.', dot + 1))
     if (const auto* v = config.if_contains(path.substr(0, dot)); v != nullptr && v->is_object())
       if (const auto* found = value_at(v->get_object(), path.substr(dot + 1)))

@@ -435,8 +435,9 @@ public:
   source_check(const std::string& source, source_locations& locations, config_problems& problems)
       : source_(source), locations_(locations), problems_(problems) {}
 
-  /// @param prefix of paths; @param section likewise, in the table
-  /// @param at of `in`; null: not known
+  /// @param prefix prefix of the paths in messages
+  /// @param section_path prefix of the paths in the table
+  /// @param at locations of the members of `in`; null: unknown
   json::object known(const json::object& in, const std::string& prefix, const std::string& section_path,
                      const file_locations* at) {
     json::object out;

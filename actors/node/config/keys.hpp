@@ -42,7 +42,8 @@ std::span<const config_key> config_keys();
 /// Finds a key by its path in the table. nullptr: none. All keys below an opaque one are known.
 const config_key* find_config_key(std::string_view path);
 
-/// A parsed configuration: keys in lower case, values of the right types, and their places.
+/// A parsed configuration: keys in lower case, values of the right types, and the location of each
+/// in its file.
 struct placed_config {
   boost::json::object values;
   source_locations locations;

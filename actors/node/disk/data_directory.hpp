@@ -21,12 +21,15 @@ struct identity {
 };
 
 /// Reads the identity, or creates it in an empty or missing directory. Keeps Consul's `node-id`,
-/// too. @param configured_uuid from the configuration; empty: random, or the existing one. @returns
-/// a failure that says what to do: foreign files, damaged, other datacenter, no permission.
+/// too.
+/// @param configured_uuid from the configuration; empty: random, or the existing one.
+/// @returns a failure that says what to do: foreign files, damaged, other datacenter, no
+/// permission.
 result<identity> open_data_directory(const std::string& path, const std::string& configured_uuid,
                                      const std::string& datacenter);
 
-/// Does the same with the given files. @param random source of ids
+/// Does the same with the given files.
+/// @param random source of ids
 /// @pre the directory exists
 result<identity> open_data_directory(const std::string& path, const std::string& configured_uuid,
                                      const std::string& datacenter, storage::file_system& files,

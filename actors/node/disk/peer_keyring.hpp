@@ -16,13 +16,15 @@ namespace belay::actors {
 std::string keyring_file(const std::string& data_dir);
 
 /// The keys of the file; if missing it is created from `encrypt`, and without that there are
-/// no keys. @param encrypt of the configuration; ignored, as in Consul, if the file exists
+/// no keys.
+/// @param encrypt of the configuration; ignored, as in Consul, if the file exists
 /// @returns a failure that names the file: unreadable, no list of keys, empty.
 result<std::vector<std::string>> keys_in_force(const std::string& data_dir, const std::string& encrypt,
                                                storage::file_system& files = storage::posix_file_system());
 
-/// Lists or changes the keys in force: in the file first, for a restart. Blocks on the disk. @param
-/// data_dir empty: no file is kept (disable_keyring_file), and a restart uses the configuration
+/// Lists or changes the keys in force: in the file first, for a restart. Blocks on the disk.
+/// @param data_dir empty: no file is kept (disable_keyring_file), and a restart uses the
+/// configuration
 forward::keyring_answer operate_keyring_of(const std::string& data_dir, tls::credential_store& in_force,
                                            forward::keyring_operation op,
                                            storage::file_system& files = storage::posix_file_system());

@@ -24,8 +24,8 @@ namespace {
 
 /// The time between SIGTERM and SIGKILL, as in Consul.
 constexpr std::chrono::milliseconds grace = 5s;
-/// How much later than this program the supervisor asks the command to end. This program may have
-/// no processor for a moment.
+/// How much later than this program the supervisor asks the command to end. This program may not be
+/// scheduled for a moment.
 constexpr std::chrono::milliseconds supervisor_waits = 1s;
 /// How often the clock is checked. Timers stand still while the machine is suspended; the clock
 /// does not.

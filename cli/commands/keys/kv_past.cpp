@@ -140,7 +140,7 @@ std::vector<command> kv_past_commands() {
        .flags = {{"to", text, "<index>",
                   "index of the log entry; with @HISTORY, as in X-Belay-Cursor, only in this history"}},
        .examples = {{"kv revert -to=4711 app/port", "Undo the changes after index 4711"},
-                    {"kv revert -to=4711 -token=SECRET app/port", "Do it on behalf of a token"}},
+                    {"kv revert -to=4711 -token=SECRET app/port", "The same with a token"}},
        .run = kv_revert},
   };
 }

@@ -38,10 +38,12 @@ public:
   /// What a call does. It runs on the loop, with the session open if the call requires it.
   template <class T>
   using making = std::function<task<result<T>>(session&, patience)>;
-  /// Called on the loop. @param why the error of a call that has no result
+  /// Called on the loop.
+  /// @param why the error of a call that has no result
   using ended = std::function<void(std::exception_ptr thrown, const error& why)>;
 
-  /// Sends nothing. @param over null: socket_transport(options)
+  /// Sends nothing.
+  /// @param over null: socket_transport(options)
   hosted_client(host_loop loop, client_options options, std::shared_ptr<transport> over = nullptr);
   /// May run on any thread. Calls close_soon().
   ~hosted_client();

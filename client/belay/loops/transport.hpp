@@ -17,7 +17,8 @@ public:
   using told = std::function<void(answer)>;
 
   virtual ~transport() = default;
-  /// Does not block. @param ticket must be new
+  /// Does not block.
+  /// @param ticket must be new
   /// @param deadline `done` is called by then, if only with the error that there is no response
   virtual void ask(std::uint64_t ticket, const request& q, instant deadline, told done) = 0;
   /// The response is not needed: withdraws the request if possible. `done` may still be called.

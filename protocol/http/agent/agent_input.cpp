@@ -98,7 +98,7 @@ bool decode_check_member(go_compat::json_decoder& d, const std::string& full_nam
   return true;
 }
 
-/// Texts that clients send in a check of a service, and that Consul ignores there.
+/// Members of a service's check that clients send and Consul ignores.
 bool is_ignored_of_check(std::string_view name) {
   return name == "serviceid" || name == "service_id" || name == "proxyhttp" || name == "proxygrpc";
 }

@@ -24,7 +24,7 @@ void append_list(std::string& out, const List& list, Append append) {
   out += ']';
 }
 
-/// The list as an object by ID; `{}` if it is empty.
+/// Renders the list as a JSON object whose names are the IDs; `{}` for an empty list.
 template <class List, class Id, class Append>
 std::string json_by_id(const List& list, Id id_of, Append append) {
   std::string out;

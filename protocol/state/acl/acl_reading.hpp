@@ -17,7 +17,7 @@ std::vector<acl_link> links_to(const std::vector<std::string>& ids, Find find) {
       links.push_back({row->id, row->name});
   return links;
 }
-/// The row with its links. @param t has the members policy() and role() of acl_table
+/// The row with its links. The table has the members policy() and role() of acl_table.
 template <class Table>
 acl_row shown_row(const Table&, acl_policy_ptr row) {
   return {std::move(row), {}, {}};
@@ -40,7 +40,8 @@ bool is_listed(const acl_role_list& q, const acl_role& row);
 bool is_listed(const acl_token_list& q, const acl_token& row);
 bool is_listed(const acl_legacy_list& q, const acl_token& row);
 
-/// Consul's text for a malformed id; nullopt: it is valid. @param kind "policy", "role" or "token"
+/// Consul's text for a malformed id; nullopt: it is valid.
+/// @param kind "policy", "role" or "token"
 std::optional<refusal> id_refused(std::string_view kind, std::string_view id);
 std::optional<refusal> id_refused(const acl_policy_read& q);
 std::optional<refusal> id_refused(const acl_role_read& q);

@@ -18,7 +18,8 @@ constexpr std::int64_t ns_per_ms = 1'000'000;
 /// Prefix of the IDs of built-in rows (agent/structs/acl.go of Consul).
 constexpr std::string_view reserved_prefix = "00000000-0000-0000-0000-0000000000";
 
-/// The IDs that the links name, without duplicates. @param find_named,find look up by name, by ID
+/// The IDs that the links name, without duplicates.
+/// @param find_named,find look up by name, by ID
 template <class FindNamed, class Find>
 complaint resolve(const std::vector<acl_link>& links, const char* kind, FindNamed find_named, Find find,
                   std::vector<std::string>& out) {
@@ -89,7 +90,8 @@ acl_token management_token(std::string_view accessor, std::string_view secret, s
 
 // ---- tokens
 
-/// Validates accessor or secret of a new token. @param what "AccessorID" or "SecretID"
+/// Validates accessor or secret of a new token.
+/// @param what "AccessorID" or "SecretID"
 complaint new_id_error(const acl_table& t, const std::string& what, const std::string& id) {
   if (!is_uuid(id))
     return "Invalid Token: " + what + " is not a valid UUID";

@@ -258,7 +258,8 @@ txn_reply refused_listings(const acl::authorizer& may, const txn& all, bool list
 }
 
 /// The result of a transaction that only reads, before rows are
-/// hidden. @param found the result without regard to permissions
+/// hidden.
+/// @param found the result without regard to permissions
 query_data permitted_reads(const tables& t, const acl::authorizer& may, const query& q, const txn& all,
                            query_data found) {
   if (auto refused = refused_operations(t, may, all, {}); !refused.errors.empty())

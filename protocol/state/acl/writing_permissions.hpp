@@ -12,8 +12,8 @@ bool may_write_key(const acl::authorizer& may, const kv_op& op);
 /// will fail anyway for what they request. Transactions: refused_operations().
 std::optional<std::string> writing_denied(const tables& t, const acl::authorizer& may, const command& c);
 
-/// An error for each operation that is not permitted or invalid in itself; none: all are
-/// permitted. Reads of rows are permitted: hidden rows are removed from the results.
+/// An error for each operation that is invalid in itself or not permitted; none: all are permitted.
+/// Reads of rows are permitted: hidden rows are removed from the results.
 /// @param now for lock-delays
 txn_reply refused_operations(const tables& t, const acl::authorizer& may, const txn& c, cluster_time now);
 

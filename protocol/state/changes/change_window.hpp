@@ -82,7 +82,8 @@ private:
   static std::uint64_t hash_of(std::string_view key);
   static kv_change shown(const slot& s);
   const slot& numbered(std::uint64_t n) const { return held_->slots[static_cast<std::size_t>(n - first_)]; }
-  /// Whether it continues the previous slot of its key. False: that one was evicted.
+  /// Whether the row before this change is that of the key's previous slot. False: that slot was
+  /// evicted.
   bool goes_on(const slot& s) const {
     return s.change.before && s.change.after && s.previous >= first_ &&
            numbered(s.previous).change.after == s.change.before;

@@ -19,7 +19,8 @@ std::uint64_t next_ticket(applying& a);
 /// The waiter becomes the holder. @returns the updated claim; null for the lock of a key
 claim_ptr grant_claim(applying& a, const claim_record& waiter);
 
-/// Ends the claim, or the wait, and remembers its id. @param cause claim_end_record::cause
+/// Ends the claim, or the wait, and remembers its id.
+/// @param cause claim_end_record::cause
 void end_claim(applying& a, const claim_record& c, claim_end why, const std::string& cause = {});
 /// The same for an unknown id.
 void remember_unknown(applying& a, const resource_name& of, const std::string& id);

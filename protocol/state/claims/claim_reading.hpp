@@ -20,7 +20,8 @@ ended_session_rows claims_answer(const tables& t, const session_ended& q);
 claim_rows listed_claims(const tables& t, const claims_list& q,
                          const std::function<bool(const claim_record&)>& may_be_seen);
 
-/// Adds a visible claim to a page, unless an earlier page has it. @param node_of node of a session
+/// Adds a visible claim to a page, unless an earlier page has it.
+/// @param node_of node of a session
 /// @returns false: the page is full
 template <class NodeOf>
 bool add_to_page(claim_rows& page, const claims_list& q, const claim_ptr& c, const NodeOf& node_of) {

@@ -34,7 +34,7 @@ std::uint64_t grant_lock(applying& a, const claim_record& waiter);
 /// Why a session id is malformed; nullopt: it is not.
 std::optional<std::string> session_id_error(std::string_view id);
 
-/// When keys may be acquired again that this session loses now; nullopt: no delay.
+/// When the keys that this session loses now may be acquired again; nullopt: no delay.
 std::optional<cluster_time> delay_end(const session_record& holder, cluster_time now);
 /// Unlocks or removes (by session behavior) a key whose holder ends, and starts its lock delay.
 void orphan_key(applying& a, const std::string& key, const session_record& holder);

@@ -62,7 +62,7 @@ public:
   class fragment {
   public:
     std::size_t size() const { return size_; }
-    /// Sum over its rows. @pre none was dropped
+    /// Sum of the hashes of its rows. @pre no row has been dropped
     std::uint64_t hashes() const {
       std::uint64_t sum = 0;
       for (const auto& c : chunks_)

@@ -18,7 +18,8 @@ public:
   outcome_ptr first_due() const { return by_time_.empty() ? nullptr : *by_time_.begin(); }
   /// Sum of outcome_bytes().
   std::uint64_t bytes() const { return all_.bytes; }
-  /// Whether no more are accepted. @param share check only the share of one token
+  /// Whether no more are accepted.
+  /// @param share check only the share of one token
   bool is_full(std::string_view scope, bool share) const;
 
   void put(outcome_ptr row);

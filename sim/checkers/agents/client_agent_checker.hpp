@@ -19,10 +19,12 @@ public:
   /// @param net the network of the servers
   client_agent_checker(const cluster& nodes, const simulated_network& net);
 
-  /// Call it for each entry, when it is first committed. @param made when the leader made it
+  /// Call it for each entry, when it is first committed.
+  /// @param made when the leader made it
   broken committed(const raft::entry& e, virtual_time made);
-  /// Call it often. @param last_fault time of the last fault or repair @param renewed by agent, the
-  /// time when it began with another data directory; zero: it did not
+  /// Call it often.
+  /// @param last_fault time of the last fault or repair
+  /// @param renewed by agent, the time when it began with another data directory; zero: it did not
   broken look(virtual_time now, virtual_time last_fault, const std::vector<virtual_time>& renewed);
   /// A restore has set all rows to an earlier state. The leader compares them again within a
   /// minute.

@@ -1,5 +1,5 @@
 #pragma once
-// The lowest index that a client has which sees changes at its servers within a given time.
+// The lowest index that a client can have if it sees changes at its servers within a given time.
 
 #include "protocol/base/ids.hpp"
 #include "sim/run.hpp"
@@ -11,7 +11,7 @@ namespace belay::sim {
 /// An index that rises. It falls when a server that is behind is queried, or by a restore.
 class least_index {
 public:
-  /// @param kept no time longer ago is queried
+  /// @param kept how long values are kept; since() is never called for an earlier time
   explicit least_index(virtual_time kept) : kept_(kept) {}
 
   /// @pre now is not smaller than before

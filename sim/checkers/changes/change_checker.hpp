@@ -1,6 +1,7 @@
 #pragma once
 // Checks one client's change streams (docs/reference/claims.md, rules 43 to 47 and invariant 14): each change
-// once, in order; progress N only after all up to N; a snapshot plus its changes is the state.
+// once, in order; progress N only after all up to N; a snapshot plus its changes is the state. The
+// model must have each entry before an event reports it.
 
 #include "sim/checkers/kv_model.hpp"
 #include "sim/record/event_reader.hpp"
@@ -15,9 +16,8 @@ namespace belay::sim {
 
 class change_checker {
 public:
-  /// The model was given each entry before an event reports it.
-  /// @param named gets each cursor: its index, and the history that it names (empty: none).
-  /// @returns what is wrong with that
+  /// Called with each cursor: its index, and the history that it names (empty: none). @returns what
+  /// is wrong with it
   using name_check = std::function<broken(log_index index, std::string_view history)>;
   change_checker(const kv_model& keys, std::string prefix, name_check named)
       : keys_(keys), prefix_(std::move(prefix)), named_(std::move(named)) {}

@@ -28,9 +28,9 @@ public:
   void wrote(std::size_t node);
   /// Call it before its state machine or checkpointer handles a message. Checks once per life.
   broken look(std::size_t node);
-  /// A client at that node, which had everything up to `position` (`INDEX` or `INDEX.N`), has to
-  /// start afresh. The floor must be above it. (A restore raises the floor, so a cursor from before
-  /// a restore is below it, too.)
+  /// That node has reset a client which had everything up to `position` (`INDEX` or `INDEX.N`). The
+  /// floor must be above it. (A restore raises the floor, so a cursor from before a restore is
+  /// below it, too.)
   broken reset(std::size_t node, std::string_view position) const;
 
 private:
@@ -38,9 +38,9 @@ private:
     log_index index, floor;
   };
   struct seen_of_node {
-    of_checkpoint tried; ///< the last one that was to be written
+    of_checkpoint tried; ///< the last one that the checkpointer began to write
     of_checkpoint durable;
-    std::map<log_index, log_index> floors; ///< floors that were to be written: a start may use an older one
+    std::map<log_index, log_index> floors; ///< floors that it began to write: a start may use an older one
     bool fell_back = false;                ///< to an older checkpoint, whose window of changes may be gone
     int life = -1;
 

@@ -19,7 +19,8 @@ public:
   history_checker(const cluster& nodes, const kv_model& keys, bool clocks_leap)
       : nodes_(nodes), keys_(keys), clocks_leap_(clocks_leap) {}
 
-  /// A client has received a cursor from that node. @param name empty: it names no history
+  /// A client has received a cursor from that node.
+  /// @param name empty: it names no history
   broken named(std::size_t node, log_index index, std::string_view name, virtual_time now);
 
 private:

@@ -74,7 +74,8 @@ public:
   /// The accessor of the token with that secret; nullopt: there is none.
   std::optional<std::string> owner_now(std::string_view secret) const { return owner_in(*now_, secret); }
   std::optional<std::string> owner_at(std::string_view secret, log_index s) const { return owner_in(*at(s), secret); }
-  /// The token exists then and will expire; servers may notice that before the log does.
+  /// Whether the token exists at that index and has an expiration time. Servers may stop accepting
+  /// it before the log removes it.
   bool ends_one_day(std::string_view secret, log_index s) const;
 
 private:

@@ -60,7 +60,7 @@ TEST_CASE("a cursor above the commit index is rejected by every server, in every
     const auto r = c.read(node, after(log_index{newest.value + 50}, {}, what), mode, newest.value + 50);
     CHECK(rejected(c.found(r)));
     CHECK(c.answers(r).at - requested < milliseconds(500)); // and not at the end of its wait
-    // The server has the cursor of its own present index.
+    // A cursor at the server's own present index is valid.
     const auto own = c.read(node, after(newest, {}, what), mode, newest.value, milliseconds(100));
     CHECK_FALSE(rows_of(c.found(own)).gone);
   }

@@ -120,7 +120,8 @@ class gateway_fixture {
 public:
   using spawn_audit = std::function<audit_log_actor(caf::actor_system&, const node_actors_ptr&)>;
 
-  /// Listens for HTTPS if there are credentials, else for HTTP. @param audit null: no audit log
+  /// Listens for HTTPS if there are credentials, else for HTTP.
+  /// @param audit null: no audit log
   explicit gateway_fixture(gateway_settings settings = {}, std::shared_ptr<const node_clock> clock = nullptr,
                            bool with_agent = false, const spawn_audit& audit = nullptr);
   ~gateway_fixture();

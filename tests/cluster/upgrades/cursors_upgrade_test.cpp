@@ -1,7 +1,7 @@
 // From 0.2.0, whose cursors of changes name no history, to this version and back (docs/reference/changes.md,
 // Cursors). A server of 0.2.0 cannot parse a cursor that names one, and would begin a stream at its
-// present index. So no client gets such a cursor while there is such a server. What clients of this
-// version store must be readable for those of 0.2.0.
+// present index. So no client gets such a cursor while a server of 0.2.0 is a member. What clients
+// of this version store must be readable for those of 0.2.0.
 
 #include "tests/cluster/changes/change_follower.hpp"
 #include "tests/cluster/cluster_fixture.hpp"

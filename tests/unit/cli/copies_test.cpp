@@ -136,7 +136,8 @@ TEST_CASE("mirror: a server that refuses ends it", "[copies]") {
   CHECK(copy.requested() == std::vector<std::string>{"GET /v1/kv/mirrors/a/place?consistent"});
 }
 
-// Keys of keys of keys: what is written there is below what is copied.
+// If one prefix contains the other, each copied key is written below the copied prefix and copied
+// again.
 TEST_CASE("mirror: servers of one cluster with nested prefixes are refused, whatever their addresses", "[copies]") {
   const auto at = [](const std::string& cursor) {
     fake_node::answer a{200, "[]", {{"X-Consul-Index", "9"}}};

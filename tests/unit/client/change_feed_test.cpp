@@ -515,8 +515,9 @@ TEST_CASE("groups of consumers keep their promises under faults", "[client][faul
 
 namespace {
 
-/// A seed whose run shows the bug: one of those that did when this was written, else the first.
-/// They depend on the library's random numbers. @returns nullopt: none of ten thousand
+/// A seed whose run shows the bug: one of `likely`, which showed it when this was written, else the
+/// lowest. Which seeds do depends on the library's random numbers. @returns nullopt: none of ten
+/// thousand
 std::optional<std::uint64_t> seed_that_shows(const char* bug, std::vector<std::uint64_t> likely) {
   constexpr std::uint64_t seeds_max = 10'000;
   mutant_switch on(bug);

@@ -39,8 +39,9 @@ private:
   std::int64_t fast_permille_ = 0;
 };
 
-/// What a round does to the clocks, and the mildest permitted verdict at the next check. @param
-/// passed since the last one
+/// Disturbs the clocks for one round.
+/// @param passed time since the last round @returns the mildest verdict that the next check may
+/// give
 clock_verdict disturb(odd_clocks& w, virtual_time::tape& chance, nanoseconds passed) {
   switch (chance.draw(8)) {
   case 0:

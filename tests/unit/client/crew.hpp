@@ -157,7 +157,8 @@ public:
     m.s.reset();
   }
 
-  /// Ten minutes of faults, then `calm`, in which each task progresses. @param look after events
+  /// Ten minutes of faults, then `calm`, in which each task progresses.
+  /// @param look after events
   verdict run(const std::function<verdict()>& look, std::chrono::nanoseconds calm = minutes(6), int least = 1) {
     verdict wrong;
     auto pass = [&](std::chrono::nanoseconds length) {
@@ -217,8 +218,8 @@ private:
   milliseconds ttl_;
 };
 
-/// Checks that the fencing tokens of accepted writes never decrease. @param of only writes by names
-/// with this prefix count
+/// Checks that the fencing tokens of accepted writes never decrease.
+/// @param of only writes by names with this prefix count
 inline verdict fences_hold(const model_server& server, const std::string& of = {}) {
   fence_gate gate;
   std::uint64_t largest = 0;

@@ -10,7 +10,8 @@ namespace belay::client_tests {
 
 namespace json = boost::json;
 
-/// Whether the claim can be granted now. @param only the session whose holders count; or all
+/// Whether the claim can be granted now.
+/// @param only the session whose holders count; or all
 bool model_server::fits(const resource& c, const waiter& w, const std::string& only) {
   std::uint64_t taken = 0;
   bool exclusive = false;

@@ -41,8 +41,8 @@ public:
   std::size_t value_bytes_max = 512 * 1024;
   class archive;
   archive save() const;
-  /// Restores an archive. @param index the newest one before it: in another cluster it is
-  /// lower
+  /// Restores an archive.
+  /// @param index the newest one before it: in another cluster it is lower
   void restore(const archive& a, std::uint64_t index, std::uint64_t history_then);
   std::uint64_t index() const { return index_; }
   std::uint64_t flags(const std::string& key) const;

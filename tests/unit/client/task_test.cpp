@@ -37,7 +37,7 @@ task<std::string> catches() {
   co_return what;
 }
 
-/// Counts the live ones.
+/// Counts its live instances.
 struct counted {
   explicit counted(int& n) : n_(n) { ++n_; }
   ~counted() { --n_; }

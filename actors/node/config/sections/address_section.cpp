@@ -56,7 +56,9 @@ int port(decoder& d, const std::string& path, int standard, bool may_be_off) {
   return p <= 0 ? -1 : p;
 }
 
-/// Endpoints for clients. @param path of a setting that overrides client_addr. @param port -1: none
+/// Endpoints for clients.
+/// @param path of a setting that overrides client_addr.
+/// @param port -1: none
 std::vector<listen_address> listeners(decoder& d, const std::string& path, const std::vector<std::string>& client_addrs,
                                       int port) {
   std::string own;
@@ -98,7 +100,8 @@ public:
 
   using paths = std::vector<std::string_view>;
 
-  /// Reports a conflict with an earlier one. @param keys that set it: the port, and addresses
+  /// Reports a conflict with an earlier one.
+  /// @param keys that set it: the port, and addresses
   bool is_taken(const listen_address& l, const char* name, const paths& keys) {
     for (const auto& other : taken_)
       if (same_address(other.at, l)) {

@@ -34,7 +34,8 @@ std::string complaint_about_token(const std::string& token) {
   return token.empty() || http::could_be_token(token) ? std::string() : std::string(http::invalid_token);
 }
 
-/// The error in a service, if any; completes only its copy, the agent does the rest.
+/// The error in a service, or empty. Fills in defaults only in its own copy: the agent does that
+/// again.
 std::string complaint_about(agent::service_definition s, const node_config& config) {
   if (auto why = agent::complete(s))
     return *why;

@@ -12,7 +12,7 @@ namespace {
 /// Decodes one sink.
 class sink_reader {
 public:
-  /// @param where its path
+  /// @param where path of the sink in the configuration
   sink_reader(config_decoder& d, std::string where) : d_(d), where_(std::move(where)) {}
 
   audit_settings read() {

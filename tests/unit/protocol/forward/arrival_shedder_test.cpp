@@ -64,7 +64,8 @@ TEST_CASE("arrival_shedder: what is not an overload") {
   }
 }
 
-// Requests before the probe's wait were in time; they do not show how many wait.
+// Requests that arrived before the probe were served in time, so they do not show how many are
+// waiting.
 TEST_CASE("arrival_shedder: only reads during the probe's wait count, and unanswered ones") {
   for (const std::size_t unfinished : {0, 2000}) {
     probes p;
@@ -121,7 +122,7 @@ TEST_CASE("arrival_shedder: a late probe is known before it is served") {
   p.shedder.look(p.now += 2ms, 0);
   CHECK(p.shedder.share() == Approx(500.0 / 752));
   const auto before = p.shedder.share();
-  p.shedder.probe_served(p.now += 10ms, 0); // that is no news any more
+  p.shedder.probe_served(p.now += 10ms, 0); // its wait has been assessed already
   CHECK(p.shedder.share() == before);
 }
 

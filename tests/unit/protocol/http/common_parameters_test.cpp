@@ -108,7 +108,7 @@ std::vector<example> all_examples() {
   return out;
 }
 
-/// Everything that a write does, as in its log entry.
+/// The effect of a write: the bytes of its log entry.
 std::string done_by(const write_request& w) {
   auto command = w.command;
   command.by.reset(); // `token` changes it, which is its purpose
@@ -142,7 +142,7 @@ void same(const parsed_request& with, const parsed_request& without) {
   }
 }
 
-/// Where a parameter means more than for reads: Belay's own routes, or as in Consul.
+/// Whether a parameter affects this route, although it affects reads only elsewhere.
 bool means_more(const example& e, std::string_view parameter) {
   if (parameter.starts_with("wait="))
     return e.path.starts_with("/v1/claim/") && e.method != "GET"; // Belay's own: the claim's wait
@@ -153,7 +153,7 @@ bool means_more(const example& e, std::string_view parameter) {
 
 } // namespace
 
-TEST_CASE("the parameters that Go's client always sends change no write, and of no read its result") {
+TEST_CASE("the parameters that Go's client always sends change neither writes nor the results of reads") {
   const auto examples = all_examples();
   std::set<std::string> methods;
   int compared = 0;
@@ -170,7 +170,7 @@ TEST_CASE("the parameters that Go's client always sends change no write, and of 
   CHECK(compared > 1000);
 }
 
-TEST_CASE("the parameters that Go's client always sends mean on reads what they mean in Consul") {
+TEST_CASE("on reads, the parameters that Go's client always sends have Consul's meaning") {
   const auto count = [](const char* parameter, auto changed) {
     int n = 0;
     for (const auto& e : all_examples()) {

@@ -149,8 +149,9 @@ TEST_CASE("prefixes of a stream have a bound of their bytes; one alone may be as
   CHECK(no.body == "Invalid prefix: more than 16384 bytes in all");
 }
 
-// 1,000 times `contains` over 30 MB of values took 12 s, in which no other request was answered.
-// Other requests come after a slice: many rows or many comparisons of a row do not make it long.
+// A filter with 1,000 `contains` over 30 MB of values took 12 s, and no other request was answered
+// meanwhile. Now other requests are served between slices, whose length many rows or many
+// comparisons of one row do not increase.
 TEST_CASE("a filter proceeds in slices, with the result of a single pass", "[B7]") {
   state::kv_entries rows;
   for (int i = 0; i < 40; ++i) {

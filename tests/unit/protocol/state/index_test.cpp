@@ -70,7 +70,7 @@ TEST_CASE("recursive delete: the prefix itself, shorter ones, and longer ones th
   // The reference would fall back to 3 here, and a reader at 3 would never see its keys go.
   CHECK(d.prefix_index("t/a/") == 5);
   CHECK(d.prefix_index("t/a/2") == 5);
-  // Without keys or tombstones of its own: as if it had never been used.
+  // A prefix without keys or tombstones of its own has the index of one that was never used.
   CHECK(d.prefix_index("t/b") == 6);
   d.set("t/a/1", "again"); // 7
   CHECK(d.prefix_index("t/a/") == 7);

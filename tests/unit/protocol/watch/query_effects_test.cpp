@@ -76,7 +76,7 @@ bool alike(const T& a, const T& b) {
 
 using plain_data = query_data::plain;
 
-/// The changes that a waiting client must get: not of everything in its result.
+/// Whether a waiting client must be answered. Not every difference in its result counts.
 struct expected_news {
   /// A client that waits for its claim waits for the grant or the end, not for its position.
   bool operator()(const claim_status&, const query_data& before, const query_data& after) const {

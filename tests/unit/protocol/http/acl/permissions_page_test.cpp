@@ -69,7 +69,8 @@ std::string_view rule_of(http::access a) {
   return "?";
 }
 
-/// What a route needs whose permission depends on the request (access::by_state, access::by_agent).
+/// The permissions of a route where they depend on the request (access::by_state,
+/// access::by_agent).
 struct request_rule {
   std::string_view pattern;
   std::string_view methods; ///< separated by blanks

@@ -57,7 +57,7 @@ session_begin leaving(int n, std::vector<kv_op> on_end) {
 enum class how { token_deleted, policy_deleted, token_over };
 constexpr how all_ways[] = {how::token_deleted, how::policy_deleted, how::token_over};
 
-/// For the third way: a token that expires soon.
+/// A token for that way; for how::token_over one that expires soon.
 std::string token_for(later_driver& d, how way) {
   return d.token(all_keys, way == how::token_over ? 5'000 : 0);
 }
