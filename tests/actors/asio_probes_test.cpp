@@ -119,7 +119,7 @@ TEST_CASE("a TCP check connects, or reports why not", "[probes]") {
   CHECK(run(c).output == "dial tcp: address 127.0.0.1: missing port in address");
 }
 
-TEST_CASE("an HTTP check: the status code decides, the body is shown", "[probes]") {
+TEST_CASE("an HTTP check is decided by the status code, and shows the body", "[probes]") {
   text_server server({http_answer("200 OK", "fine"), http_answer("429 Too Many Requests", "busy"),
                       http_answer("503 Service Unavailable", "")});
   auto c = check_every_second();
@@ -232,7 +232,7 @@ TEST_CASE("an HTTP check with POST follows a 303 without a body, with the right 
   CHECK(server.requests.at(1).find("Content-Length") == std::string::npos);
 }
 
-TEST_CASE("a login in the URL of an HTTP check is sent, and never shown", "[probes][login]") {
+TEST_CASE("a login in the URL of an HTTP check is sent, but never shown", "[probes][login]") {
   text_server server({http_answer("302 Found", "", "Location: there\r\n"), http_answer("200 OK", "x")});
   auto c = check_every_second();
   c.http = "http://user:pa%40ss@" + server.address() + "/auth";
@@ -264,7 +264,8 @@ TEST_CASE("a login in the URL of an HTTP check is sent, and never shown", "[prob
   CHECK(run(c).output.find("s3") == std::string::npos);
 }
 
-TEST_CASE("an HTTP check connects where the configuration lets it, also where it is sent", "[probes][B25]") {
+TEST_CASE("an HTTP check connects only to addresses that the configuration allows, redirects included",
+          "[probes][B25]") {
   const auto networks = [](std::vector<std::string> list) {
     return std::make_shared<const std::vector<std::string>>(std::move(list));
   };
@@ -394,7 +395,7 @@ TEST_CASE("a script inherits nothing but its input and output", "[probes]") {
   CHECK(v.output.find("/fd/2") != std::string::npos);
 }
 
-TEST_CASE("of a talkative script the end is kept", "[probes]") {
+TEST_CASE("the end of a long output of a script is kept", "[probes]") {
   auto c = script({"/bin/sh", "-c", "printf 0123456789"});
   c.output_bytes_max = 4;
   CHECK(run(c).output == "Captured 4 of 10 bytes\n...\n6789");
@@ -424,7 +425,7 @@ TEST_CASE("runs that are stopped report nothing", "[probes]") {
 }
 
 // Asio looks up a loop's names on one thread: an unanswered name made other checks critical.
-TEST_CASE("a name that is not answered holds up neither other names nor addresses", "[probes]") {
+TEST_CASE("a name that is not answered delays neither other names nor addresses", "[probes]") {
   struct gate {
     std::mutex mutex;
     std::condition_variable changed;

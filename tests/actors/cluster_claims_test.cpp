@@ -132,7 +132,7 @@ TEST_CASE("the end of its session ends a wait, with the cause", "[actors][claims
 }
 
 // Nothing else is written: without an alarm there would be no entry with a time after the deadline.
-TEST_CASE("the leader sees to it that waits end in time", "[actors][claims]") {
+TEST_CASE("the leader ends waits in time", "[actors][claims]") {
   cluster_fixture c;
   const auto leader = c.leader();
   const auto follower = c.all_but(leader).front();
@@ -177,7 +177,7 @@ TEST_CASE("a queued acquire gets the lock when its delay is over", "[actors][cla
   CHECK(c.now() - lost <= milliseconds(5000) + claims_slack);
 }
 
-TEST_CASE("a thousand waits that end at once end soon", "[actors][claims]") {
+TEST_CASE("a thousand waits with the same deadline end soon", "[actors][claims]") {
   cluster_fixture c;
   const auto leader = c.leader();
   const auto a = c.session(leader, seconds(3600)), b = c.session(leader, seconds(3600));
@@ -251,7 +251,7 @@ TEST_CASE("of concurrent acquires one gets an entry", "[actors][claims]") {
     }
     CHECK(c.log(leader).kept().entries.size() == before + 1);
   }
-  SECTION("their own session's lock is theirs again") {
+  SECTION("a session that already holds the lock gets it again") {
     const auto again = c.write(leader, acquire(sessions.front()));
     CHECK(std::get<bool>(c.written(again).reply));
     CHECK(c.log(leader).kept().entries.size() == before + 2);

@@ -109,7 +109,7 @@ TEST_CASE("a restart of all nodes forgets no change", "[actors][disks]") {
   }
 }
 
-TEST_CASE("changes are kept over a checkpoint that found no room", "[actors][disks][L1]") {
+TEST_CASE("changes survive a checkpoint on a full disk", "[actors][disks][L1]") {
   cluster_options o = small_steps();
   o.nodes = 1;
   cluster_fixture c(o);
@@ -212,7 +212,7 @@ TEST_CASE("a restart of all nodes keeps acknowledged writes", "[actors][disks][J
   c.put_done(1, "after", "x");
 }
 
-TEST_CASE("nodes that fall one after the other, again and again, lose nothing", "[actors][disks]") {
+TEST_CASE("nodes that crash one after the other, repeatedly, lose nothing", "[actors][disks]") {
   // In each round another node loses power while writes continue. At the end all nodes have every
   // acknowledged write.
   const auto seed = GENERATE(1u, 2u, 3u);
@@ -246,7 +246,7 @@ TEST_CASE("nodes that fall one after the other, again and again, lose nothing", 
     check_all_there(c, i, acknowledged);
 }
 
-TEST_CASE("a server that could not write of which cluster it is tries again", "[actors][disks]") {
+TEST_CASE("a server that could not store the cluster's identity tries again", "[actors][disks]") {
   // The disk was full when it joined. Without that record it starts as if it never had a log.
   cluster_options o;
   o.start = false;
@@ -324,7 +324,7 @@ TEST_CASE("a snapshot that replaces the tables wakes parked queries", "[actors][
   CHECK_FALSE(c.answered(quiet));
 }
 
-TEST_CASE("a follower that falls in the middle of a snapshot gets it again", "[actors][disks][J23]") {
+TEST_CASE("a follower that crashes in the middle of a snapshot gets it again", "[actors][disks][J23]") {
   auto o = small_steps();
   o.peer.limits.snapshot_chunk_bytes = 512;
   cluster_fixture c(o);
@@ -346,7 +346,7 @@ TEST_CASE("a follower that falls in the middle of a snapshot gets it again", "[a
   check_all_there(c, node, acknowledged);
 }
 
-TEST_CASE("a checkpoint that found no room loses nothing, and the next one is whole", "[actors][disks][L1]") {
+TEST_CASE("a checkpoint on a full disk loses nothing, and the next one is complete", "[actors][disks][L1]") {
   // The changed rows had been handed over when the disk was found full. If the next checkpoint only
   // had later changes, a restart would come back without them.
   cluster_options o = small_steps();
@@ -392,7 +392,7 @@ TEST_CASE("a checkpoint that found no room loses nothing, and the next one is wh
   check_all_there(c, 0, acknowledged);
 }
 
-TEST_CASE("a full disk is not asked for a full checkpoint all the time", "[actors][disks][L1]") {
+TEST_CASE("a full checkpoint is not retried all the time while the disk is full", "[actors][disks][L1]") {
   // Each attempt copies all rows on the HTTP thread. A disk may stay full for hours.
   cluster_options o = small_steps();
   o.nodes = 1;
@@ -406,7 +406,7 @@ TEST_CASE("a full disk is not asked for a full checkpoint all the time", "[actor
   CHECK(c.checkpoints(0).refused_commits() <= 8);
 }
 
-TEST_CASE("nothing is acknowledged while the logs have no room", "[actors][disks][R21]") {
+TEST_CASE("nothing is acknowledged while the disks of the logs are full", "[actors][disks][R21]") {
   // All disks are full: no quorum can store a write. When there is space again the cluster resumes
   // without a restart.
   const auto nodes = GENERATE(1u, 3u);

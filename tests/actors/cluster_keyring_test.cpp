@@ -67,7 +67,8 @@ TEST_CASE("a rotation needs no leader", "[actors][keyring]") {
   CHECK(c.keys(2) == keys{one, two});
 }
 
-TEST_CASE("a member that does not do it is named, and the others have done it", "[actors][keyring]") {
+TEST_CASE("a member that does not carry out the operation is named, and the others have carried it out",
+          "[actors][keyring]") {
   cluster_fixture c(with_keys({one}));
   c.leader();
   SECTION("it refuses") {
@@ -100,7 +101,7 @@ TEST_CASE("a member that does not do it is named, and the others have done it", 
     CHECK(operated(c, 0, keyring_verb::install, two) ==
           complaint("2/3 nodes reported success", "\t* node-1: no response in time\n"));
   }
-  SECTION("its version does not know keyrings: it is not sent what would end the connection") {
+  SECTION("its version does not support keyrings: it is not sent a frame that would end the connection") {
     const wire::hello older{c.member(1), "dc1", c.cluster_id(1), 3, {}, state::keyring_level - 1};
     c.net().inject(1, 0, older);
     c.settle();
@@ -148,7 +149,7 @@ TEST_CASE("keys are not sent unencrypted, and only to peers that have authentica
                     "\t* node-1: the connection to it is not encrypted, and keys are never sent unencrypted\n"));
     CHECK_FALSE(sent);
   }
-  SECTION("somebody who has shown nothing, under a member's id") {
+  SECTION("an unauthenticated peer with a member's id") {
     std::size_t replies = 0;
     c.net().filter = [&](std::size_t, std::size_t, const wire::frame& f) {
       replies += std::holds_alternative<wire::keyring_reply>(f) ? 1 : 0;

@@ -84,7 +84,7 @@ TEST_CASE("a client whose write a new cluster answered finds the leader in the c
   CHECK(c.now() - began < seconds(1));
 }
 
-TEST_CASE("a new cluster whose agent writes no node answers writes at last", "[actors][members]") {
+TEST_CASE("a new cluster whose agent writes no node answers writes in the end", "[actors][members]") {
   cluster_options o;
   o.nodes = 1;
   o.machine.first_node_wait = seconds(2);
@@ -124,7 +124,7 @@ TEST_CASE("a server that falls silent turns critical, and passing when it is bac
   CHECK(becomes(c, c.leader(), name, "passing", soon_enough));
 }
 
-TEST_CASE("a new leader takes the old one for dead when it was silent long enough, and not before",
+TEST_CASE("a new leader marks the old one as dead after it was silent for long enough, and not before",
           "[actors][members]") {
   cluster_fixture c;
   const auto old = c.leader();

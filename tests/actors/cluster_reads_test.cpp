@@ -131,7 +131,7 @@ TEST_CASE("deposed_leader_reads: a replaced leader answers nothing from the past
   }
   CHECK(early > 0); // it did serve while its lease held
 
-  SECTION("healed in time, they are answered with what is so now") {
+  SECTION("healed in time, they are answered with the present data") {
     c.net().heal();
     for (const auto& r : reads) {
       const auto answer = c.found(r);
@@ -139,7 +139,7 @@ TEST_CASE("deposed_leader_reads: a replaced leader answers nothing from the past
         CHECK(value_of(answer) == "after");
     }
   }
-  SECTION("else they end with the hold time") {
+  SECTION("otherwise they fail after the hold time") {
     c.pass(seconds(8));
     for (const auto& r : reads) {
       const auto answer = c.found(r);

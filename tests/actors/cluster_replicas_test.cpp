@@ -240,7 +240,7 @@ TEST_CASE("a lost read replica is removed, and added again when it returns", "[a
     c.pass(seconds(40));
     CHECK(is_voter(c, leader, voter));
   }
-  SECTION("operators want it otherwise") {
+  SECTION("operators have turned that off") {
     state::autopilot_set set;
     set.wanted.cleanup_dead_servers = false;
     CHECK(c.written(c.write(leader, set)).outcome == wire::call_outcome::done);

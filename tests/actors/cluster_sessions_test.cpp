@@ -337,7 +337,7 @@ TEST_CASE("timers run on the leader only, and from the start of its leadership",
   CHECK(r.proposed().front().required_term == term_id{4});
 }
 
-TEST_CASE("a session that is about to expire cannot be renewed any longer", "[actors][sessions]") {
+TEST_CASE("a session that is about to expire can no longer be renewed", "[actors][sessions]") {
   // Otherwise a client believes its lock safe while the entry that ends it is in flight.
   reaper_alone r;
   r.lead(1);

@@ -136,7 +136,7 @@ TEST_CASE("a query whose client disconnected is dropped, wherever it is", "[acto
   CHECK_FALSE(c.answered(at_barrier));
 }
 
-TEST_CASE("no write between two questions is missed", "[actors][watches]") {
+TEST_CASE("no write between two blocking queries is missed", "[actors][watches]") {
   // A client reads, gets an index, and waits with it. In whatever order the actors of the node run,
   // each change is seen: the last response has the last value, and indexes rise.
   const auto shuffle = GENERATE(1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u);
@@ -299,7 +299,7 @@ private:
 
 } // namespace
 
-TEST_CASE("blocking queries are answered at the end of their time, and nothing ticks without them", "[actors][idle]") {
+TEST_CASE("blocking queries are answered at their deadline, and no timer runs without them", "[actors][idle]") {
   registry_alone r;
   CHECK(r.timers() == 0);
   r.park(1, 5000ms);

@@ -51,7 +51,7 @@ TEST_CASE("a new directory is given an identity and keeps it", "[actors][data_di
   CHECK(reborn.value().uuid == born.value().uuid);
 }
 
-TEST_CASE("a start that broke off before the identity was whole is begun again", "[actors][data_directory]") {
+TEST_CASE("a start that was interrupted before the identity was complete is repeated", "[actors][data_directory]") {
   scratch_folder d;
   d.write("identity.new", "belay-data-dir");
   d.write("node-id", "x");

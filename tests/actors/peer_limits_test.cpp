@@ -83,7 +83,7 @@ TEST_CASE("a hello that does not end is not waited for", "[actors][peer_link][li
   CHECK(a.hellos_from(node_id{9}) == 0);
 }
 
-TEST_CASE("introductions of strangers take a share of the time, and members have one of their own",
+TEST_CASE("handshakes of unverified peers take a share of the time, and members have one of their own",
           "[actors][peer_link][limits]") {
   // With a tiny share one batch uses it up: one that reads a hello, as connections are accepted
   // with theirs.
@@ -108,7 +108,8 @@ TEST_CASE("introductions of strangers take a share of the time, and members have
   CHECK(a.hellos_from(node_id{12}) == 0);
 }
 
-TEST_CASE("strangers are dialled back in small number, and forgotten when they go", "[actors][peer_link][limits]") {
+TEST_CASE("few unverified peers are dialled back, and they are forgotten when they disconnect",
+          "[actors][peer_link][limits]") {
   // Each hello left an address that was dialled forever: 3,000 of them kept the Raft core busy.
   peer_link_settings s;
   s.unverified_max = 2;
@@ -140,7 +141,7 @@ TEST_CASE("strangers are dialled back in small number, and forgotten when they g
   CHECK_FALSE(homes[1].visitor_left());
 }
 
-TEST_CASE("an introduction with a name instead of an address is not looked up", "[actors][peer_link][limits]") {
+TEST_CASE("a name in place of the address in a hello is not looked up", "[actors][peer_link][limits]") {
   std::atomic<int> requested{0};
   peer_link_settings s;
   s.look_up = [&](const std::string&) -> name_lookups::addresses {
@@ -204,7 +205,7 @@ TEST_CASE("large frames are for members", "[actors][peer_link][limits]") {
   CHECK(soon([&] { return a.entry_bytes_from(node_id{2}).size() == 100'000; }));
 }
 
-TEST_CASE("unfinished frames of all strangers together are limited", "[actors][peer_link][limits]") {
+TEST_CASE("unfinished frames of all unverified peers together are limited", "[actors][peer_link][limits]") {
   // A server without a cluster must accept large frames from any peer: it may be its leader.
   peer_link_settings s;
   s.hello_limit = std::chrono::minutes(1); // these send one
@@ -222,7 +223,7 @@ TEST_CASE("unfinished frames of all strangers together are limited", "[actors][p
   CHECK(soon([&] { return open_ones(all) == 3; }));
 }
 
-TEST_CASE("a stranger is read slowly, and a member is not", "[actors][peer_link][limits]") {
+TEST_CASE("an unverified peer is read slowly, and a member is not", "[actors][peer_link][limits]") {
   peer_link_settings s;
   s.hello_limit = std::chrono::minutes(1); // these send one
   s.unverified_bytes_per_second = 16u << 10;
@@ -314,7 +315,7 @@ TEST_CASE("connections of unverified peers are closed for one from a member's ho
   CHECK(soon([&] { return open_ones(many) == 2; }));
 }
 
-TEST_CASE("texts of unverified peers are short at every time", "[actors][peer_link][limits]") {
+TEST_CASE("texts of unverified peers are always short", "[actors][peer_link][limits]") {
   // The limit applied to the first frame only: later ones could name a thousand servers.
   link_fixture f;
   link_end a(f, node_id{1});

@@ -82,7 +82,7 @@ TEST_CASE("no token is in the log, in metrics or in the agent's data about itsel
   }
 }
 
-TEST_CASE("a token made at one server opens the others at once, and none when it was deleted", "[acl]") {
+TEST_CASE("a token created at one server is valid at the others at once, and at none after its deletion", "[acl]") {
   auto cluster = cluster_with_acls(3);
   REQUIRE(
       ask(cluster->node(0), "PUT", "/v1/acl/policy", master,
@@ -109,7 +109,7 @@ TEST_CASE("a token made at one server opens the others at once, and none when it
   }
 }
 
-TEST_CASE("tokens that a client has set outlive a restart; a bootstrap once more needs the operator's file", "[acl]") {
+TEST_CASE("tokens that a client has set survive a restart; another bootstrap needs the operator's file", "[acl]") {
   auto cluster = cluster_with_acls(1);
   auto& node = cluster->node(0);
   CHECK(node.get("/v1/agent/self").status == 403); // acl.tokens.default is not a token

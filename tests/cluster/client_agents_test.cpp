@@ -90,7 +90,8 @@ TEST_CASE("a client agent forwards the servers' responses, and keeps its own ser
 
 // The leader writes the health of agents to the catalog, and a new leader gives each agent time. So
 // neither the end of a leader, nor that of the server in use by an agent, makes an agent critical.
-TEST_CASE("an agent that is killed is critical within 4 to 8 s, and no other when a leader is", "[client_agents]") {
+TEST_CASE("a killed agent turns critical within 4 to 8 s, and a killed leader makes no agent critical",
+          "[client_agents]") {
   auto cluster = cluster_with_agents(3, 2);
   auto& stays = cluster->agent(0);
   auto& dies = cluster->agent(1);

@@ -131,7 +131,7 @@ TEST_CASE("more servers than the bootstrap_expect of 3", "[starts]") {
     }
 }
 
-TEST_CASE("three new servers beside a cluster that lives", "[starts]") {
+TEST_CASE("three new servers beside a running cluster", "[starts]") {
   for (std::size_t round = 0; round < starts(); ++round) {
     INFO("start " << round);
     auto cluster = ready_cluster(3, credentials(round));

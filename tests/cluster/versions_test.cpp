@@ -33,7 +33,7 @@ void append_entry(const server_node& n, const std::string& command) {
 
 // Once started as a newer version, it has a command of that version in its log. The old one's last
 // log lines must say what to do, and its exit code must report a failure.
-TEST_CASE("a server whose log has an entry of a newer feature level ends, and reports what to install", "[versions]") {
+TEST_CASE("a server whose log has an entry of a newer feature level exits, and reports what to install", "[versions]") {
   auto cluster = ready_cluster(1);
   auto& node = cluster->node(0);
   CHECK(node.put("/v1/kv/a", "x").body.starts_with("true"));

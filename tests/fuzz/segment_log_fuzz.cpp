@@ -126,7 +126,7 @@ struct tally {
 
 } // namespace
 
-TEST_CASE("segment log: the present encoding is stored, and opens", "[corpus]") {
+TEST_CASE("segment log: samples of the present encoding are stored, and open", "[corpus]") {
   check_stored("segment_log", log_samples());
   for (const auto& [name, bytes] : log_samples()) {
     INFO(name);

@@ -253,7 +253,7 @@ corpus wire_samples() {
 
 } // namespace
 
-TEST_CASE("wire: the present encoding is stored, and decodes", "[corpus]") {
+TEST_CASE("wire: samples of the present encoding are stored, and decode", "[corpus]") {
   check_stored("wire", wire_samples());
   for (const auto& [name, bytes] : wire_samples()) {
     INFO(name);

@@ -123,7 +123,7 @@ TEST_CASE("acl checkers: a write is decided by the rules at its entry") {
     acl_run_by_hand r;
     CHECK(r.knows(write, denied).fine());
   }
-  SECTION("done, as it should not") {
+  SECTION("done, although it must not be") {
     acl_run_by_hand r;
     CHECK_FALSE(r.knows(write, true).fine());
   }
@@ -277,7 +277,7 @@ TEST_CASE("acl checkers: a waiter whose token is gone is notified") {
     CHECK_FALSE(checker.finish(milliseconds(5'100)));
     CHECK(checker.finish(milliseconds(5'101)));
   }
-  SECTION("the permission comes back before anybody looked") {
+  SECTION("the permission returns before any evaluation") {
     commit(remove_policy('1'));
     checker.applied(0, 1, log_index{5}, milliseconds(5'000));
     commit(make_policy('2', "key \"k\" { policy = \"read\" }\n"));

@@ -88,7 +88,7 @@ TEST_CASE("acl model: of two rules for the same resource deny takes precedence, 
 }
 
 // The examples of docs/contract/10, section 4.
-TEST_CASE("acl model: a tree needs the right to all that rules name below it") {
+TEST_CASE("acl model: a tree needs the permission for every name below it that has a rule") {
   const auto r = rights("key_prefix \"app/\" { policy = \"write\" }\nkey \"app/sec/x\" { policy = \"read\" }\n");
   CHECK_FALSE(r.removes_tree("app/"));
   CHECK_FALSE(r.removes_tree("app/sec"));
@@ -151,7 +151,7 @@ TEST_CASE("acl model: links are those of the entry, and names are taken once") {
   CHECK(received(run(remove_token('b'))) == "true");
 }
 
-TEST_CASE("acl model: a token is over by the time of an entry") {
+TEST_CASE("acl model: a token expires by the time of an entry") {
   entries run;
   run.at_time(1, begin_acls());
   run.at_time(2, make_policy('1', "key_prefix \"\" { policy = \"write\" }\n"));
@@ -164,7 +164,7 @@ TEST_CASE("acl model: a token is over by the time of an entry") {
   CHECK(run.model.access().rights_of(as("a"), run.model.applied()) == nullptr);
 }
 
-TEST_CASE("acl model: a restore brings tokens back, but not for longer than they were to live") {
+TEST_CASE("acl model: a restore brings tokens back, but does not prolong their lives") {
   entries run;
   run.at_time(1, begin_acls());
   run.at_time(2, make_policy('1', "key_prefix \"\" { policy = \"write\" }\n"));

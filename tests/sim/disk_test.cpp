@@ -177,7 +177,7 @@ TEST_CASE("files: synced data survives; unsynced data is lost, kept, cut or part
                       }});
     CHECK(*files.contents("d/f") == std::string("synNed\0R", 8));
   }
-  SECTION("an empty tape is the dullest: all is lost") {
+  SECTION("an empty tape is the least eventful: all is lost") {
     tape dull(1, {});
     files.lose_power(drawn_survival(choices_of(dull, disk0)));
     CHECK(*files.contents("d/f") == "synced");
@@ -538,7 +538,7 @@ TEST_CASE("checkpoints: every flipped bit is found", "[sim][disk]") {
   CHECK(rows_of(store) == rows);
 }
 
-TEST_CASE("checkpoints: a snapshot travels whole, or not at all", "[sim][disk]") {
+TEST_CASE("checkpoints: a snapshot is transferred completely, or not at all", "[sim][disk]") {
   simulated_checkpoints from(storage::hash_of_bytes), to(storage::hash_of_bytes);
   std::vector<storage::row_change> rows;
   for (int i = 0; i < 30; ++i)
@@ -578,7 +578,7 @@ TEST_CASE("checkpoints: a snapshot travels whole, or not at all", "[sim][disk]")
     must(transfer(from, to));
     CHECK(index_of(to) == 50);
   }
-  SECTION("a bit that flips on the way is told, and the next try succeeds") {
+  SECTION("a bit that flips in transit is reported, and the next try succeeds") {
     for (auto* where : {&from, &to})
       for (std::uint64_t bit = 0; bit < 800; bit += 3) {
         INFO("bit " << bit);
@@ -595,7 +595,7 @@ TEST_CASE("checkpoints: a snapshot travels whole, or not at all", "[sim][disk]")
     CHECK(transfer(from, to).why().kind == failure_kind::no_space);
     CHECK(index_of(to) == 3);
   }
-  SECTION("another meta than its own") {
+  SECTION("metadata of another checkpoint") {
     const auto c = from.read_snapshot({}, 0, 1u << 20);
     REQUIRE((c.ok() && c->last));
     auto meta = c->meta;

@@ -283,7 +283,7 @@ TEST_CASE("http_messages: a client agent's own errors are not the servers' decis
   CHECK(received(500, "No known Consul servers") == forward::call_outcome::refused);
 }
 
-TEST_CASE("http_messages: answers in chunks are whole with their last one", "[sim]") {
+TEST_CASE("http_messages: chunked responses are complete with the last chunk", "[sim]") {
   const std::string head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
   CHECK_FALSE(whole_answer(head + "3\r\nabc\r\n", false));
   const auto whole = whole_answer(head + "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n", false);

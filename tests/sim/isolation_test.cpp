@@ -63,7 +63,7 @@ TEST_CASE("isolation: a run that dies still reports its tape") {
   }
 }
 
-TEST_CASE("isolation: a process that is killed from outside has no tape") {
+TEST_CASE("isolation: a process killed by a signal has no tape") {
   const auto out = ran([](tape& t, const run_options& o) {
     ::raise(SIGKILL);
     return harmless_run(t, o);
@@ -73,7 +73,7 @@ TEST_CASE("isolation: a process that is killed from outside has no tape") {
   CHECK_FALSE(out.taken_known);
 }
 
-TEST_CASE("isolation: a stack that runs over") {
+TEST_CASE("isolation: a stack overflow") {
   struct deep {
     static std::uint64_t down(volatile std::uint64_t* above) {
       volatile std::uint64_t here[512] = {};

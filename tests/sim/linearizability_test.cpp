@@ -283,7 +283,7 @@ TEST_CASE("linearizability: the window leaves out irrelevant operations") {
   CHECK(std::count(r.text.begin(), r.text.end(), '\n') <= 3);
 }
 
-TEST_CASE("linearizability: it reports too few steps") {
+TEST_CASE("linearizability: a search that runs out of steps says so") {
   std::vector<register_op> history;
   for (int i = 0; i < 12; ++i) {
     history.push_back(put("v" + std::to_string(i), 0, 100));

@@ -73,7 +73,7 @@ TEST_CASE("run: reading the trace does not change the run") {
 }
 
 // Without choices there are no faults or clients: a cluster forms, and does all required writes.
-TEST_CASE("run: the empty tape is the dullest run") {
+TEST_CASE("run: the empty tape is the least eventful run") {
   tape empty(0, {});
   const auto r = run(empty, {brief(), nullptr});
   INFO(r.what);
@@ -84,7 +84,7 @@ TEST_CASE("run: the empty tape is the dullest run") {
 }
 
 // Figures of `reference` are compared over years, so additions must not be drawn in it.
-TEST_CASE("run: the faults of the profile reference are those of its day") {
+TEST_CASE("run: the faults of the profile reference have not changed") {
   const auto p = profile_named("reference");
   REQUIRE(p.has_value());
   CHECK(p->chaos == std::chrono::seconds(45));

@@ -176,7 +176,7 @@ TEST_CASE("sweep: until the first failure") {
   }
 }
 
-TEST_CASE("sweep: broken off by the user") {
+TEST_CASE("sweep: interrupted by the user") {
   auto o = of_seeds(0, UINT64_MAX, 2);
   std::uint64_t received = 0;
   o.on_report = [&](const run_report&) { ++received; };

@@ -75,7 +75,7 @@ TEST_CASE("tape: a recorded tape reproduces the run") {
   CHECK(replayed.taken() == items);
 }
 
-TEST_CASE("tape: without an item the answer is 0, and one too large for its question is cut") {
+TEST_CASE("tape: a choice without an item is 0, and an item that is too large is cut") {
   tape t(1, {{disk_1, 2, 5}, {disk_1, 4, 900}, {disk_2, 100, 1}});
   CHECK(answers(t, disk_1, 6, 10) == std::vector<std::uint64_t>{0, 0, 5, 0, 9, 0});
   // Never requested: not taken.

@@ -155,7 +155,7 @@ TEST_CASE("the stored window of changes is loaded after a restart") {
   CHECK(load(*store) == expected(40, 41));
 }
 
-TEST_CASE("a window that is ahead of its checkpoint serves up to there") {
+TEST_CASE("a window that is ahead of its checkpoint serves changes up to the checkpoint") {
   // The window is written first. Then the power fails, or the disk is full.
   scratch_folder scratch;
   auto store = open_store(scratch.path());
@@ -168,7 +168,7 @@ TEST_CASE("a window that is ahead of its checkpoint serves up to there") {
   }
   SECTION("there and then") {}
   CHECK(load(*store) == expected(4, 10));
-  SECTION("it goes on from where the checkpoint is: others may have come behind it") {
+  SECTION("it continues from the checkpoint: other changes may have followed it") {
     auto other = changes(10, 5, 11, 14);
     other.rows.back() = storage::stored_change(log_index{14}, 1, "another");
     keep(*store, 14, other);
@@ -177,13 +177,13 @@ TEST_CASE("a window that is ahead of its checkpoint serves up to there") {
     w.rows[{14, 1}] = "another";
     CHECK(load(*store) == w);
   }
-  SECTION("it goes on from where it is itself") {
+  SECTION("it continues from its own end") {
     keep(*store, 30, changes(20, 5, 21, 30));
     CHECK(load(*store) == expected(5, 10));
     commit(*store, 30);
     CHECK(load(*store) == expected(5, 30));
   }
-  SECTION("all of it has left that the checkpoint knows") {
+  SECTION("every change that the checkpoint has was dropped from it") {
     keep(*store, 30, changes(20, 25, 26, 30));
     CHECK(load(*store) == window{10, {}});
     commit(*store, 30);
@@ -191,12 +191,12 @@ TEST_CASE("a window that is ahead of its checkpoint serves up to there") {
   }
 }
 
-TEST_CASE("a window that belongs to another checkpoint is not taken") {
+TEST_CASE("a window that belongs to another checkpoint is not used") {
   scratch_folder scratch, leader;
   auto store = open_store(scratch.path());
   keep(*store, 10, changes({}, 0, 1, 10));
   commit(*store, 10);
-  SECTION("a server of before has written a newer one") {
+  SECTION("a server of an earlier version has written a newer one") {
     commit(*store, 15);
   }
   SECTION("a leader has sent one") {
@@ -318,7 +318,7 @@ TEST_CASE("changed bytes in the window are found, and the next one is whole") {
     REQUIRE(place != std::string::npos);
     damaged[place] ^= 1;
   }
-  SECTION("where a change stands") {
+  SECTION("the position of a change") {
     damaged = buffer.str();
     const std::string key("\0\0\0\0\0\0\0\x4d\0\0\0\0\0\0\0\1", 16);
     REQUIRE(damaged.find(key) != std::string::npos);

@@ -566,7 +566,7 @@ TEST_CASE("changed bytes in the checkpoint are damage") {
 }
 
 /// Another thread checks checksums ahead of the reader, which must not overtake it.
-TEST_CASE("a changed byte among many rows is found before its row is given to anybody") {
+TEST_CASE("a changed byte among many rows is found before the caller gets its row") {
   scratch_folder scratch;
   const auto file = scratch / "state/checkpoint.mdb";
   auto store = open_store(scratch.path());
@@ -683,7 +683,7 @@ struct strict_validator final : storage::snapshot_validator {
 
 } // namespace
 
-TEST_CASE("a snapshot that its judge rejects leaves the old checkpoint in place") {
+TEST_CASE("a snapshot that is rejected leaves the old checkpoint in place") {
   scratch_folder here, there;
   seeded_random random(7);
   auto from = open_store(here.path());

@@ -242,7 +242,8 @@ TEST_CASE("a write that its token does not permit enters no log, whichever serve
 }
 
 // The other servers cannot be reached, so it is unknown whether the token is new.
-TEST_CASE("a write that a server cut off from the others may not do is answered with why", "[actors][acl]") {
+TEST_CASE("a server that is cut off from the others rejects a write that its token does not permit, with the reason",
+          "[actors][acl]") {
   cluster_fixture c(cluster_with_acls());
   const auto leader = ready(c);
   const auto follower = c.all_but(leader).front();
@@ -272,7 +273,7 @@ TEST_CASE("a blocking read is authorized again when its permissions change", "[a
     REQUIRE(c.answered(parked));
     CHECK(refusal_in(c.found(parked)) == state::acl_not_found);
   }
-  SECTION("its policy says nothing of that key any more") {
+  SECTION("its policy no longer names that key") {
     set_policy(c, leader, R"(key "b" { policy = "read" })", false);
     c.pass(seconds(1));
     REQUIRE(c.answered(parked));
@@ -411,7 +412,7 @@ TEST_CASE("a restore is authorized by tables with all earlier decisions", "[acto
     CHECK(begin_restore(c, at, secret) == state::acl_not_found);
     CHECK(begin_restore(c, at, master_secret) == ""); // nothing is in its way
   }
-  SECTION("a token that may not do it any more") {
+  SECTION("a token that has lost the permission") {
     make_token(c, leader, "acl = \"write\"");
     fall_behind(c, behind, [&] { set_policy(c, leader, "acl = \"read\"", false); });
     CHECK(begin_restore(c, at, secret) == state::permission_denied);

@@ -359,7 +359,7 @@ TEST_CASE("audit log: enforced, the line is in the file before the answer is out
   }
 }
 
-TEST_CASE("audit log: enforced, nothing is begun while it cannot be written", "[gateway]") {
+TEST_CASE("audit log: enforced, no request starts while lines cannot be written", "[gateway]") {
   gateway_fixture f(audited(true), nullptr, false, into("/dev/full"));
   auto c = f.client();
   // It is not known yet that the disk is full.

@@ -566,7 +566,7 @@ TEST_CASE("an acquire may wait for the end of a lock-delay", "[gateway]") {
   CHECK(late.has("X-Belay-Retry-After-Ms: 50000"));
 }
 
-TEST_CASE("a session on the own node waits until that is in the catalog", "[gateway]") {
+TEST_CASE("a session on this server's node waits until the node is in the catalog", "[gateway]") {
   gateway_settings s;
   s.routes.node_name = "n";
   gateway_fixture f(s);
@@ -593,7 +593,7 @@ TEST_CASE("a client that disconnects does not get the lock when the delay is ove
   CHECK(f.behind().check_count() == 1);
 }
 
-TEST_CASE("at shutdown no client waits for a lock delay any longer", "[gateway]") {
+TEST_CASE("at shutdown no client continues to wait for a lock delay", "[gateway]") {
   gateway_fixture f;
   f.behind().check_replies = {refused_for_delay(60'000)};
   auto c = f.client();
@@ -798,7 +798,7 @@ TEST_CASE("under overload writes are refused first, then reads, and renewals and
   CHECK(keeper.ask(put(std::string("/v1/session/renew/") + session, "")).status == 404);
 }
 
-TEST_CASE("after an overload nothing is rejected any longer", "[gateway][overload]") {
+TEST_CASE("after an overload no request is rejected", "[gateway][overload]") {
   overloaded_gateway o;
   o.reach();
   for (std::size_t i = 0; i < 6; ++i)

@@ -144,7 +144,7 @@ TEST_CASE("https: requests, one after another and many at once", "[https]") {
 }
 
 // The handshake of a TLS client may be split over many packets and records, as on a slow network.
-TEST_CASE("https: bytes may come one by one", "[https]") {
+TEST_CASE("https: bytes may arrive one by one", "[https]") {
   https_fixture f;
   auto socket = f.gateway->client();
   tls::https_client c(f.trusting());
@@ -330,7 +330,8 @@ TEST_CASE("https: a certificate is shown to curl", "[https]") {
   CHECK(body == "v");
 }
 
-TEST_CASE("unix sockets: rights are set before anybody can connect, and wrong ones stop the start", "[gateway]") {
+TEST_CASE("unix sockets: permissions are set before any client can connect, and invalid ones stop the start",
+          "[gateway]") {
   tls::certificate_files folder;
   const auto path = folder.folder() + "/s.sock";
   const auto me = std::to_string(::getuid()), mine = std::to_string(::getgid());

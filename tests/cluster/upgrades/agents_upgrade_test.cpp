@@ -44,7 +44,7 @@ bool has_proof(server_node& requested, const std::string& node) {
 
 } // namespace
 
-TEST_CASE("locks of client agents of the version before outlive the servers' upgrade and their own",
+TEST_CASE("locks of client agents of the previous version survive the servers' upgrade and their own",
           "[.upgrade][no_histories_before]") {
   raise_file_limit();
   const auto old_program = program_of_before();

@@ -129,7 +129,7 @@ private:
 
 // Writers use idempotency keys all the time: older servers ignore them, newer ones report the old
 // server. Changes are followed at servers of this version. Claims and lock turns go on.
-TEST_CASE("keyed writes, changes, claims and locks while servers are replaced, and put back while one is old",
+TEST_CASE("keyed writes, changes, claims and locks during an upgrade, and a downgrade before its end",
           "[.upgrade][no_once_before]") {
   raise_file_limit();
   servers_of_before servers;

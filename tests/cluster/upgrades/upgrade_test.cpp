@@ -11,7 +11,7 @@
 
 using namespace belay::harness;
 
-TEST_CASE("the version before is replaced server by server, and put back", "[.upgrade]") {
+TEST_CASE("the previous version is upgraded server by server, and downgraded again", "[.upgrade]") {
   raise_file_limit();
   servers_of_before servers;
   auto& [old_program, new_program, cluster] = servers;
@@ -90,7 +90,7 @@ TEST_CASE("ACLs are enabled after the last server of the previous version is rep
 // ACLs are in force all the time, and writers have a token. While one server is old, new ones can
 // be downgraded. Later each write carries the leader's decision (state::authorization_level): a
 // downgraded server stops with advice, and nothing acknowledged is lost. Permissions are the same.
-TEST_CASE("servers with ACLs in force are replaced under load in a token's name, and put back while one is old",
+TEST_CASE("servers with ACLs in force are upgraded under load with a token, and downgraded while one is old",
           "[.upgrade][acl_before]") {
   raise_file_limit();
   const auto old_program = program_of_before();
@@ -165,7 +165,7 @@ TEST_CASE("servers with ACLs in force are replaced under load in a token's name,
 
 // The previous version has no replicas and makes each server that follows it a voter. So a replica
 // follows only servers of this version: it waits while others lead, and its vote never counts.
-TEST_CASE("a read replica beside servers that are replaced by this version, and put back", "[.upgrade]") {
+TEST_CASE("a read replica beside servers that are upgraded to this version, and downgraded again", "[.upgrade]") {
   raise_file_limit();
   const auto old_program = program_of_before();
   const auto new_program = server_command::from_environment(BELAY_BINARY_DIR);
@@ -217,7 +217,7 @@ TEST_CASE("a read replica beside servers that are replaced by this version, and 
 // Queues need every server to support them. Until then, acquires with a wait work as they did
 // without queues, and claims are rejected. Grants and waits outlive each server; downgrades work
 // until the first queue.
-TEST_CASE("no wait for a lock is lost when servers are replaced, and put back while one is old",
+TEST_CASE("no wait for a lock is lost when servers are upgraded, and downgraded while one is old",
           "[.upgrade][no_queues_before]") {
   raise_file_limit();
   servers_of_before servers;

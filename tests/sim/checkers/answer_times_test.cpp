@@ -58,7 +58,7 @@ TEST_CASE("answer_times: a client with a response is no longer late, and time of
   CHECK(first_complaint(c, seconds(20)) == virtual_time::zero());
 }
 
-TEST_CASE("answer_times: a blocking query has its wait, a waiting acquire its delay, a read without index neither",
+TEST_CASE("answer_times: a blocking query may take its wait, a waiting acquire its delay, a read without index neither",
           "[sim]") {
   answer_time_checker blocking(rules);
   blocking.look(0, true, {}, {});

@@ -32,7 +32,7 @@ std::string health_with(const std::string& part, const std::string& instead) {
 
 } // namespace
 
-TEST_CASE("autopilot: reports must be true") {
+TEST_CASE("autopilot: reports must match the cluster's state") {
   CHECK_FALSE(check_health(right, truth()));
   CHECK(check_health(health_with("\"Healthy\":false,\"F", "\"Healthy\":true,\"F"), truth()));
   CHECK(check_health(health_with("\"FailureTolerance\":0", "\"FailureTolerance\":1"), truth()));

@@ -35,7 +35,7 @@ TEST_CASE("idle_checker: nothing is checked before and after", "[sim]") {
   CHECK_FALSE(c.committed(put_entry(4)));
 }
 
-TEST_CASE("idle_checker: sessions may end by their time only, and no other term may begin", "[sim]") {
+TEST_CASE("idle_checker: sessions may only expire, and no other term may begin", "[sim]") {
   idle_checker c;
   c.begin(term_id{3});
   CHECK_FALSE(c.committed(entry_of(state::session_destroy{{"id"}, "ttl"})));
@@ -49,7 +49,7 @@ TEST_CASE("idle_checker: sessions may end by their time only, and no other term 
   CHECK(c.committed(noop));
 }
 
-TEST_CASE("idle_checker: tombstones are forgotten, not again and again", "[sim]") {
+TEST_CASE("idle_checker: tombstones are reaped, but not repeatedly", "[sim]") {
   idle_checker c;
   CHECK_FALSE(c.committed(entry_of(state::tombstone_reap{log_index{5}})));
   c.begin(term_id{3});

@@ -29,7 +29,7 @@ TEST_CASE("least index: it is the minimum that existed all the time") {
 }
 
 // The agent has switched to a server that is behind: only that server's index can be required.
-TEST_CASE("least index: a fall counts at once, a rise when it lies back") {
+TEST_CASE("least index: a fall counts at once, a rise when it is old enough") {
   least_index known(seconds(10));
   known.note(seconds(1), log_index{1889});
   known.note(seconds(5), log_index{1848});

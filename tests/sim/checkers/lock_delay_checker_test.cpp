@@ -68,7 +68,7 @@ private:
 
 } // namespace
 
-TEST_CASE("lock-delays: no session has the lock before its delay is over, except for fast clocks") {
+TEST_CASE("lock-delays: no session gets the lock before the delay is over, except by a fast clock") {
   delayed_lock l;
   CHECK_FALSE(l.end_session(seconds(100)));
   SECTION("over") {
@@ -106,7 +106,7 @@ TEST_CASE("lock-delays: after its end no request is rejected for it") {
   CHECK_FALSE(l.refused(seconds(105)));
   CHECK_FALSE(l.refused(seconds(112))); // 11 s by a slow clock, and one for the request
   CHECK(l.refused(milliseconds(112'001)));
-  SECTION("what passes between two leaders is not counted") {
+  SECTION("the time between two leaders is not counted") {
     l.commit(set("x", "1"), seconds(102));
     l.checker().led(term_id{2});
     CHECK_FALSE(l.refused(seconds(115))); // the new leader continues from second 102

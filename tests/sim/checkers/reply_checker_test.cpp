@@ -130,7 +130,7 @@ TEST_CASE("replies: a write is done at its own entry, with the right answer") {
     const auto id = r.asks(cas("k", "2", 7));
     CHECK(r.commit(cas("k", "2", 7)).is_done(id, 2, false).fine());
   }
-  SECTION("somebody else's entry") {
+  SECTION("another write's entry") {
     run_by_hand r;
     const auto a = r.asks(set("k", "1")), b = r.asks(set("k", "2"));
     r.commit(set("k", "1")).commit(set("k", "2")).is_done(a, 2).is_done(b, 1);
@@ -183,7 +183,7 @@ TEST_CASE("replies: no command is in the log more often than it may be") {
   SECTION("refused: but committed later") {
     CHECK_FALSE(r.is_refused(r.asks(set("k", "1"))).commit(set("k", "1")).fine());
   }
-  SECTION("nobody asked for it") {
+  SECTION("no client requested it") {
     CHECK_FALSE(r.commit(set("k", "1")).fine());
   }
   SECTION("servers end sessions on their own") {
@@ -201,7 +201,7 @@ TEST_CASE("replies: without an entry only early rejections") {
   SECTION("an acquire by a lock-delay") {
     CHECK(r.is_done(r.asks(lock("k")), 0, false).fine());
   }
-  SECTION("an acquire is not granted so") {
+  SECTION("an acquire is not granted like that") {
     CHECK_FALSE(r.is_done(r.asks(lock("k")), 0, true).fine());
   }
   SECTION("a refused acquire is not committed later") {
@@ -251,7 +251,7 @@ TEST_CASE("replies: a linearizable read shows a state not older than a known one
     CHECK(r.read(state::kv_get{"none"}, 2, rows()).fine());
     CHECK_FALSE(r.read(state::kv_get{"none"}, 1, rows()).fine());
   }
-  SECTION("written while the read went on: both, until one client saw the new") {
+  SECTION("written during the read: both are right, until a client has seen the new one") {
     const auto write = r.asks(set("k", "3"));
     const auto a = r.asks(k), b = r.asks(k);
     r.commit(set("k", "3"));

@@ -73,15 +73,15 @@ TEST_CASE("sessions: none ends before its TTL after a renewal") {
     CHECK_FALSE(s.times_out(seconds(15)));
     CHECK(s.checker().wrongly_released() == 0);
   }
-  SECTION("too soon, and known already") {
+  SECTION("too soon, and already visible") {
     CHECK(s.times_out(milliseconds(14'900)));
     CHECK(s.checker().wrongly_released() == 1);
   }
-  SECTION("too soon, as the answer of a renewal shows that comes later") {
+  SECTION("too soon, as the later response to a renewal shows") {
     CHECK_FALSE(s.times_out(seconds(25)));
     CHECK(s.renewal(seconds(24), seconds(26), true));
   }
-  SECTION("a renewal that was asked for when it had ended proves nothing about its end") {
+  SECTION("a renewal requested after the end proves nothing about it") {
     CHECK_FALSE(s.times_out(seconds(25)));
     CHECK_FALSE(s.renewal(seconds(26), seconds(27), false, s.applied()));
   }
@@ -96,15 +96,15 @@ TEST_CASE("sessions: a restore restarts the time of all sessions") {
   s.commit(state::restore_commit{"r", 1}, seconds(12));
   const log_index restored{s.applied()};
   CHECK_FALSE(s.renewal(seconds(13), seconds(14), true, s.applied()));
-  SECTION("what was decided before it ends none") {
+  SECTION("earlier decisions end none") {
     CHECK_FALSE(s.commit(state::session_expire{{session}, {}}, seconds(15)));
     CHECK_FALSE(s.renewal(seconds(16), seconds(17), true, s.applied()));
   }
-  SECTION("what was decided behind it does, and is judged") {
+  SECTION("later decisions do, and are checked") {
     CHECK(s.commit(state::session_expire{{session}, restored}, seconds(15)));
     CHECK(s.checker().wrongly_released() == 1);
   }
-  SECTION("servers of older versions are told an end that no restore makes void") {
+  SECTION("older servers are sent ends that no restore invalidates") {
     CHECK_FALSE(s.times_out(seconds(15)));
     CHECK(s.checker().wrongly_released() == 0);
   }
@@ -135,13 +135,13 @@ TEST_CASE("sessions: every leader proposes the end of a session in time") {
   s.checker().led(term_id{1}, seconds(2));
   s.renewal(seconds(3), seconds(4), true);
   CHECK_FALSE(s.commit(set("a", "1"), milliseconds(26'900))); // 22 s by a slow clock and one more are over at 27
-  SECTION("it makes others for two seconds") {
+  SECTION("it proposes others for two seconds") {
     CHECK_FALSE(s.commit(set("a", "2"), milliseconds(27'100)));
     CHECK_FALSE(s.commit(set("a", "3"), milliseconds(28'100)));
     CHECK_FALSE(s.commit(set("a", "4"), milliseconds(29'100)));
     CHECK(s.commit(set("a", "5"), milliseconds(29'200)));
   }
-  SECTION("it could make none between them") {
+  SECTION("it could propose none between them") {
     CHECK_FALSE(s.commit(set("a", "2"), milliseconds(27'100)));
     CHECK_FALSE(s.commit(set("a", "3"), milliseconds(33'000)));
     CHECK_FALSE(s.commit(set("a", "4"), milliseconds(34'000)));
@@ -153,11 +153,11 @@ TEST_CASE("sessions: every leader proposes the end of a session in time") {
     CHECK_FALSE(s.commit(set("a", "2"), seconds(28)));
     CHECK_FALSE(s.commit(set("a", "3"), seconds(40)));
   }
-  SECTION("it could make none for long") {
+  SECTION("it could propose none for a long time") {
     CHECK_FALSE(s.commit(set("a", "2"), seconds(40)));
     CHECK_FALSE(s.times_out(seconds(41)));
   }
-  SECTION("somebody stood still until now") {
+  SECTION("a server was stalled until now") {
     CHECK_FALSE(s.commit(set("a", "2"), milliseconds(27'100)));
     s.checker().resumed(seconds(40));
     CHECK_FALSE(s.commit(set("a", "3"), milliseconds(40'900)));
@@ -166,7 +166,7 @@ TEST_CASE("sessions: every leader proposes the end of a session in time") {
     CHECK_FALSE(s.commit(set("a", "6"), milliseconds(43'900)));
     CHECK(s.commit(set("a", "7"), milliseconds(44'000)));
   }
-  SECTION("a renewal is under way") {
+  SECTION("a renewal is in progress") {
     operation o;
     o.id = 99;
     o.renewal = session_renewal{session};

@@ -81,7 +81,7 @@ const state::kv_list p{"p/"};
 
 } // namespace
 
-TEST_CASE("watches: news is answered within the slack") {
+TEST_CASE("watches: a change is answered within the slack") {
   watch_run_by_hand r;
   r.commit(set("k", "1")).applies(1, 0);
   const auto id = r.asks(watched_key, 1, 10);
@@ -96,7 +96,7 @@ TEST_CASE("watches: news is answered within the slack") {
     CHECK(r.fine(600));
     CHECK_FALSE(r.fine(601));
   }
-  SECTION("the client went away") {
+  SECTION("the client disconnected") {
     CHECK(r.gives_up(id, 550).fine(20'000));
   }
   SECTION("found late by any later event") {
@@ -112,7 +112,7 @@ TEST_CASE("watches: an unchanged row needs no response before the end of the wai
     r.commit(set("x", "1")).commit(set("k", "1")).applies(3, 100);
     CHECK(r.learns(id, 1, 5'010).fine(20'000));
   }
-  SECTION("an index that is asked for from the future") {
+  SECTION("a query for an index in the future") {
     const auto later = r.asks(watched_key, 99, 20, 5'000);
     r.commit(set("k", "2")).applies(2, 100);
     CHECK(r.learns(id, 2, 110).learns(later, 2, 5'020).fine(20'000));
@@ -121,14 +121,14 @@ TEST_CASE("watches: an unchanged row needs no response before the end of the wai
     r.commit(set("k", "2"));
     CHECK(r.learns(id, 1, 5'010).fine(20'000));
   }
-  SECTION("an answer without news, too early") {
+  SECTION("an answer without a change, too early") {
     CHECK_FALSE(r.learns(id, 1, 5'009).fine(20'000));
   }
-  SECTION("timed out although there was news") {
+  SECTION("timed out although there was a change") {
     r.commit(set("k", "2")).applies(2, 4'000);
     CHECK_FALSE(r.learns(id, 1, 5'010).fine(20'000));
   }
-  SECTION("timed out just before the news") {
+  SECTION("timed out just before the change") {
     r.commit(set("k", "2")).applies(2, 4'950);
     CHECK(r.learns(id, 1, 5'010).fine(20'000));
   }
@@ -181,7 +181,7 @@ TEST_CASE("watches: which changes concern a query") {
   }
 }
 
-TEST_CASE("watches: a stopped node owes nothing until it is resumed") {
+TEST_CASE("watches: a stopped node has no deadlines until it is resumed") {
   watch_run_by_hand r;
   r.commit(set("k", "1")).applies(1, 0);
   const auto id = r.asks(watched_key, 1, 10);
@@ -202,7 +202,7 @@ TEST_CASE("watches: a stop does not excuse earlier lateness") {
   CHECK_FALSE(r.commit(set("k", "2")).applies(2, 500).stops(700).fine(700));
 }
 
-TEST_CASE("watches: queries of a life that is over are forgotten") {
+TEST_CASE("watches: the queries of an earlier life are forgotten") {
   watch_run_by_hand r;
   r.commit(set("k", "1")).applies(1, 0).asks(watched_key, 1, 10);
   r.stops(100).resumes(200).commit(set("k", "2")).applies(2, 300, 2);
@@ -215,13 +215,13 @@ TEST_CASE("watches: a query that waits for its barrier is not overdue, but must 
   const auto id = r.asks(watched_key, 1, 10, 3'000, consistency::normal);
   r.commit(set("k", "2")).applies(2, 500);
   CHECK(r.fine(2'000));
-  SECTION("answered when the barrier is there") {
+  SECTION("answered when the barrier is confirmed") {
     CHECK(r.held(id, 2'000).learns(id, 2, 2'100).fine(20'000));
   }
   SECTION("too late after the barrier") {
     CHECK_FALSE(r.held(id, 2'000).learns(id, 2, 2'101).fine(20'000));
   }
-  SECTION("timed out with what is old") {
+  SECTION("timed out with old data") {
     CHECK_FALSE(r.learns(id, 1, 3'010).fine(20'000));
   }
 }
@@ -241,7 +241,7 @@ TEST_CASE("watches: a restore removes changes that no query has seen") {
     r.applies(5, 30).held(id, 40).commit(set("k", "3")).applies(6, 50);
     CHECK_FALSE(r.fine(10'000));
   }
-  SECTION("and one between it and the look") {
+  SECTION("and one between the restore and the evaluation") {
     r.commit(set("k", "3")).applies(6, 30).held(id, 40);
     SECTION("in time") {
       CHECK(r.learns(id, 6, 140).fine(20'000));
@@ -402,7 +402,7 @@ TEST_CASE("a server that continues from a cursor of another history is found") {
 }
 
 TEST_CASE("changes that a stream skips, or delivers twice, are found") {
-  SECTION("the rest of an entry behind a cut") {
+  SECTION("the rest of an entry after a cut") {
     checked_stream j;
     j.begin();
     j.change("3.0", "set", "k/a", 1, "Mg==");

@@ -43,7 +43,7 @@ TEST_CASE("no control character reaches a terminal but line feeds and tabs", "[B
   CHECK(shown({"\xc2\xc2\x85"}) == "\xc2\\x85");
 }
 
-TEST_CASE("a line of the program's own is written over, with no stranger's text in control", "[B24]") {
+TEST_CASE("the program's own line is overwritten, and no other text can control the terminal", "[B24]") {
   std::ostringstream to;
   escaped_output buffer(*to.rdbuf());
   std::ostream out(&buffer);

@@ -80,7 +80,7 @@ TEST_CASE("every command has help: a line for each flag and two examples", "[hel
   }
 }
 
-TEST_CASE("examples name commands and flags that there are", "[help]") {
+TEST_CASE("examples name commands and flags that exist", "[help]") {
   for (const auto& c : all_commands())
     for (const auto& e : c.examples) {
       INFO(e.line);

@@ -169,7 +169,7 @@ TEST_CASE("kv export: keys that no list can contain are left out, and reported",
 }
 
 // JavaScript and Python write these for invalid text: Consul's client reads both as U+FFFD.
-TEST_CASE("an import reads half of a surrogate pair, and bytes that are no UTF-8, as U+FFFD", "[import]") {
+TEST_CASE("an import reads half of a surrogate pair, and bytes that are not UTF-8, as U+FFFD", "[import]") {
   fake_node node({fine});
   const auto s = run_cli(
       {"kv", "import", "-http-addr=" + node.address(), "-"},

@@ -158,7 +158,7 @@ TEST_CASE("lock: a session counts as long as the server counts it, whatever answ
 }
 
 // A command that ignores SIGTERM has five seconds otherwise.
-TEST_CASE("lock: a command that does not end is killed before its lock may be another one's", "[lock]") {
+TEST_CASE("lock: a command that does not end is killed before another client may get its lock", "[lock]") {
   const working_directory here;
   constexpr auto left = 500ms, grace = 5000ms;
   lost_holding::lost_ = {};

@@ -96,7 +96,7 @@ TEST_CASE("lock: a waiter gives up in time, or gets it when it is free", "[lock]
 }
 
 // The first request had no limit: `-timeout=6s` with a hanging server took 25 s, or forever.
-TEST_CASE("lock: the timeout is one time for everything, also where the server does not answer", "[lock]") {
+TEST_CASE("lock: the timeout covers everything, even if the server does not answer", "[lock]") {
   const working_directory here;
   constexpr std::chrono::milliseconds timeout(1500);
   const auto gives_up = [&](std::size_t answered, arguments words) {
@@ -172,7 +172,7 @@ TEST_CASE("lock: signals end the command, and the lock is released", "[lock]") {
 }
 
 // Options are checked before any request: there is no server here.
-TEST_CASE("lock: readers and writers go with no options of semaphores", "[lock]") {
+TEST_CASE("lock: options for readers and writers exclude those for semaphores", "[lock]") {
   struct row {
     arguments more;
     const char* complaint;

@@ -79,7 +79,7 @@ TEST_CASE("a CA and certificates of servers, clients and the command line", "[cl
         "==> Saved dc1-cli-consul-0.pem\n==> Saved dc1-cli-consul-0-key.pem\n");
 }
 
-TEST_CASE("a domain of one's own names the files, too", "[cli][tls]") {
+TEST_CASE("a custom domain names the files, too", "[cli][tls]") {
   working_directory here;
   CHECK(run_cli({"tls", "ca", "create", "-domain=belay", "-days", "10", "-name-constraint"}).code == 0);
   const auto made = run_cli({"tls", "cert", "create", "-server", "-domain", "belay", "-days", "5"});

@@ -98,7 +98,7 @@ TEST_CASE("watch -changes: a gap", "[watch]") {
 }
 
 // Consul has no changes: it lists the keys when one differs. What happened between is unknown.
-TEST_CASE("watch -changes: on Consul each news is a gap", "[watch]") {
+TEST_CASE("watch -changes: with Consul each change is a gap", "[watch]") {
   const working_directory here;
   std::ofstream("place") << "5\n";
   const auto listed = R"([{"LockIndex":0,"Key":"a/b","Flags":7,"Value":"eA==","CreateIndex":12,"ModifyIndex":12}])";
@@ -132,7 +132,7 @@ TEST_CASE("watch -changes: a server that fails is reported once, and retried", "
 }
 
 // None of these sends a request.
-TEST_CASE("watch: options that do not go together", "[watch]") {
+TEST_CASE("watch: options that exclude each other", "[watch]") {
   const working_directory here;
   std::ofstream("empty");
   struct row {

@@ -66,7 +66,7 @@ verdict run_cache(dialect speaks, std::uint64_t seed) {
 
 } // namespace
 
-TEST_CASE("near caches keep their promises under faults", "[client][faults]") {
+TEST_CASE("near caches hold their guarantees under faults", "[client][faults]") {
   for (auto speaks : {dialect::belay, dialect::consul})
     check_seeds(20, [=](std::uint64_t seed) { return run_cache(speaks, seed); });
 }

@@ -376,7 +376,7 @@ verdict run_reconciler(std::uint64_t seed, bool passes) {
 
 } // namespace
 
-TEST_CASE("places have an order, and are kept in a file or in a key", "[client]") {
+TEST_CASE("cursors have an order, and are kept in a file or in a key", "[client]") {
   CHECK(is_behind("11", "10"));
   CHECK(is_behind("10.1", "10.0"));
   CHECK(is_behind("10", "10.7"));
@@ -502,13 +502,13 @@ TEST_CASE("a mirror repairs what another client has changed", "[client]") {
   CHECK(c.server.value("copy/b") == "2");
 }
 
-TEST_CASE("streams of changes keep their promises under faults", "[client][faults]") {
+TEST_CASE("streams of changes hold their guarantees under faults", "[client][faults]") {
   for (bool forgets : {false, true})
     check_seeds(20, [=](std::uint64_t seed) { return run_stream(dialect::belay, seed, forgets); });
   check_seeds(20, [](std::uint64_t seed) { return run_stream(dialect::consul, seed, false); });
 }
 
-TEST_CASE("groups of consumers keep their promises under faults", "[client][faults]") {
+TEST_CASE("groups of consumers hold their guarantees under faults", "[client][faults]") {
   for (bool forgets : {false, true})
     check_seeds(15, [=](std::uint64_t seed) { return run_group(dialect::belay, seed, forgets); });
 }
@@ -549,7 +549,7 @@ TEST_CASE("a cursor stored in a key does not go back under faults", "[client][fa
   check_seeds(20, run_places);
 }
 
-TEST_CASE("mirrors keep their promises under faults", "[client][faults]") {
+TEST_CASE("mirrors hold their guarantees under faults", "[client][faults]") {
   for (auto speaks : {dialect::belay, dialect::consul})
     check_seeds(10, [=](std::uint64_t seed) { return run_mirror(speaks, seed, true); });
 }

@@ -30,7 +30,7 @@ TEST_CASE("requests declare whether they wait, and whether they are urgent", "[c
 }
 
 // Short requests always have connections, and a renewal has one of its own.
-TEST_CASE("an eighth of the connections is kept from those that wait, and one is for renewals alone", "[client]") {
+TEST_CASE("an eighth of the connections is reserved for requests that do not wait, and one for renewals", "[client]") {
   struct row {
     std::size_t connections, waiting, brief_beside;
   };

@@ -305,7 +305,7 @@ TEST_CASE("an abandoned acquire holds nothing, whenever its requests arrive", "[
   check_seeds(20, run_all_given_up);
 }
 
-TEST_CASE("mutexes and semaphores keep their promises under faults", "[client][faults]") {
+TEST_CASE("mutexes and semaphores hold their guarantees under faults", "[client][faults]") {
   for (auto speaks : {dialect::belay, dialect::consul})
     for (auto what : {contest::mutex, contest::semaphore})
       for (std::uint64_t seed = 0; seed < seeds(60); ++seed) {
@@ -352,7 +352,7 @@ TEST_CASE("two runs of a seed are the same", "[client][faults]") {
   CHECK(drawn() == drawn());
 }
 
-TEST_CASE("sessions, turns and counters keep their promises under faults", "[client][faults]") {
+TEST_CASE("sessions, turns and counters hold their guarantees under faults", "[client][faults]") {
   for (std::uint64_t seed = 0; seed < seeds(40); ++seed) {
     INFO("seed " << seed);
     CHECK(run_renewals(seed) == "");

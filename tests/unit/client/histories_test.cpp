@@ -322,22 +322,22 @@ TEST_CASE("changes continue in their history, and start over in another one", "[
     c.server.restore(backup, c.server.index(), first_history + 1);
     gone();
   }
-  SECTION("in another cluster, whose index is below the place") {
+  SECTION("in another cluster, whose index is below the cursor") {
     c.server.restore(backup, 11, second_history);
     gone();
   }
-  SECTION("in another cluster, whose index has passed the place") {
+  SECTION("in another cluster, whose index has passed the cursor") {
     c.server.restore(backup, 11, second_history);
     for (int i = 0; i < 50; ++i)
       c.server.put("in/k1", std::to_string(i));
     gone();
   }
-  SECTION("a place of 0.2.0 above the index") {
+  SECTION("a cursor of 0.2.0 above the index") {
     c.server.restore(backup, 11, second_history);
     one->place = position_of(one->place);
     gone();
   }
-  SECTION("a server of 0.2.0, to which a cluster has gone back, gets the place without the history") {
+  SECTION("a server of 0.2.0, to which a cluster was downgraded, gets the cursor without the history") {
     c.server.history = 0;
     c.server.put("in/k2", "newer");
     changes resumed(c.client, "in/", one->place);
@@ -459,7 +459,7 @@ TEST_CASE("a mirror follows an original that was restored", "[client]") {
       server.history = 0;
     }
   }
-  SECTION("in another cluster, which has passed the place") {
+  SECTION("in another cluster, which has passed the cursor") {
     if (!named)
       return; // undetectable
     server.restore(backup, saved_at, second_history + (1ull << 32));

@@ -418,20 +418,20 @@ TEST_CASE("a path is locked together with everything under it, and independently
   CHECK(c.run(lock.acquire("", c.within(seconds(30)))));
 }
 
-TEST_CASE("recursive mutexes keep their promises under faults", "[client][faults]") {
+TEST_CASE("recursive mutexes hold their guarantees under faults", "[client][faults]") {
   for (auto speaks : {dialect::belay, dialect::consul})
     check_seeds(15, [=](std::uint64_t seed) { return run_recursive(speaks, seed); });
 }
 
-TEST_CASE("shared mutexes keep their promises under faults", "[client][faults]") {
+TEST_CASE("shared mutexes hold their guarantees under faults", "[client][faults]") {
   check_seeds(20, run_shared);
 }
 
-TEST_CASE("striped mutexes keep their promises under faults", "[client][faults]") {
+TEST_CASE("striped mutexes hold their guarantees under faults", "[client][faults]") {
   check_seeds(20, [](std::uint64_t seed) { return run_striped(seed, all_faults()); });
 }
 
-TEST_CASE("locks of trees keep their promises under faults", "[client][faults]") {
+TEST_CASE("locks of trees hold their guarantees under faults", "[client][faults]") {
   check_seeds(20, run_tree);
 }
 

@@ -310,17 +310,17 @@ TEST_CASE("a latch counts down to zero and stays open", "[client]") {
   CHECK(c.run(l.wait(c.within(seconds(5)))).because() == reason::invalid);
 }
 
-TEST_CASE("barriers keep their promises under faults", "[client][faults]") {
+TEST_CASE("barriers hold their guarantees under faults", "[client][faults]") {
   for (auto speaks : {dialect::belay, dialect::consul})
     check_seeds(10, [=](std::uint64_t seed) { return run_barrier(speaks, seed); });
 }
 
-TEST_CASE("barriers keep their promises when requests arrive late, too", "[client][faults]") {
+TEST_CASE("barriers hold their guarantees when requests arrive late, too", "[client][faults]") {
   for (auto speaks : {dialect::belay, dialect::consul})
     check_seeds(10, [=](std::uint64_t seed) { return run_barrier(speaks, seed, late_requests()); });
 }
 
-TEST_CASE("latches keep their promises under faults", "[client][faults]") {
+TEST_CASE("latches hold their guarantees under faults", "[client][faults]") {
   for (auto speaks : {dialect::belay, dialect::consul})
     check_seeds(30, [=](std::uint64_t seed) { return run_latch(speaks, seed); });
   check_seeds(10, run_calm_latch);

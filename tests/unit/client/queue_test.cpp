@@ -423,13 +423,13 @@ TEST_CASE("the operations of a session's end take effect when it ends", "[client
   }
 }
 
-TEST_CASE("queues keep their promises under faults", "[client][faults]") {
+TEST_CASE("queues hold their guarantees under faults", "[client][faults]") {
   for (auto speaks : {dialect::belay, dialect::consul})
     check_seeds(10, [=](std::uint64_t seed) { return run_queue(speaks, seed, all_faults()); });
   check_seeds(5, run_waiting_taker);
 }
 
-TEST_CASE("guarded writes keep their promises under faults", "[client][faults]") {
+TEST_CASE("guarded writes hold their guarantees under faults", "[client][faults]") {
   for (auto speaks : {dialect::belay, dialect::consul})
     check_seeds(15, [=](std::uint64_t seed) { return run_guarded(speaks, seed); });
 }

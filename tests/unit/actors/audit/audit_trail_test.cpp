@@ -92,7 +92,7 @@ TEST_CASE("audit_trail: enforced, an answer waits for its line, and not for late
   CHECK(f.trail.decide(b, f.now) == decision_of_trail::send);
 }
 
-TEST_CASE("audit_trail: enforced, half a batch that found no room is sent again, in its order") {
+TEST_CASE("audit_trail: enforced, the half of a batch that did not fit on the disk is sent again, in order") {
   trail_fixture f(true);
   auto& a = f.writes();
   auto& b = f.writes();
@@ -216,7 +216,7 @@ TEST_CASE("audit_trail: the outcome of a request") {
   CHECK(outcome(std::nullopt, 200) == "done");
 }
 
-TEST_CASE("audit_trail: at the end everything is sent, whatever is under way") {
+TEST_CASE("audit_trail: at the end everything is sent, whatever is in progress") {
   trail_fixture f(true);
   auto& a = f.writes();
   f.trail.admit(a);

@@ -119,7 +119,7 @@ TEST_CASE("exchange_queue: a read starts when all before it are answered, and no
   CHECK(f.queue.may_begin(0));
 }
 
-TEST_CASE("exchange_queue: limits of one client's pending requests") {
+TEST_CASE("exchange_queue: the pending requests of one client are limited") {
   queue_fixture f;
   f.limits.in_flight_max = 2;
   f.limits.unsent_bytes_max = 100;
@@ -142,13 +142,13 @@ TEST_CASE("exchange_queue: limits of one client's pending requests") {
 
 TEST_CASE("exchange_queue: after the last response nothing is written") {
   queue_fixture f;
-  SECTION("the client wants no more") {
+  SECTION("the client sent Connection: close") {
     f.request("GET /one", "Connection: close\r\n");
     CHECK(f.queue.ended());
     CHECK_FALSE(f.queue.may_begin(0));
     CHECK(f.write().find("Connection: close") != std::string::npos);
   }
-  SECTION("what came is no HTTP; requests before it are answered") {
+  SECTION("the input is not HTTP; requests before it are answered") {
     f.request("PUT /plain");
     http_reader reader(f.host.rules);
     std::size_t used = 0;

@@ -41,7 +41,7 @@ read_outcome outcome_of(std::string_view bytes) {
 
 } // namespace
 
-TEST_CASE("http_reader: where a request ends must be the same for everybody") {
+TEST_CASE("http_reader: every server must find the same end of a request") {
   const std::string line = "PUT /v1/kv/a HTTP/1.1\r\n", old_line = "PUT /v1/kv/a HTTP/1.0\r\n", host = "Host: x\r\n";
   const std::string chunks = "\r\n1\r\nx\r\n0\r\n\r\n";
   const auto bad = read_outcome::bad_request, good = read_outcome::complete;

@@ -71,7 +71,7 @@ TEST_CASE("the number of names is bounded, whichever client brings them", "[name
   CHECK(*requested <= 64);
 }
 
-TEST_CASE("a name that is not answered holds up neither the asker nor other names", "[name_lookups]") {
+TEST_CASE("a name that is not answered delays neither the caller nor other names", "[name_lookups]") {
   // If find() waited, this test would not end: the answer is given only afterwards.
   const auto server = std::make_shared<slow_server>();
   name_lookups names(lookup_asking(server));

@@ -240,7 +240,8 @@ std::string reported(const node_config& c) {
 
 // A key that is marked but not applied would be ignored silently. One that is applied but not
 // marked would be reported as waiting for a restart, although it is in force.
-TEST_CASE("a reload takes over the keys that are marked so, and names all others that were changed", "[reload]") {
+TEST_CASE("a reload applies the keys that are marked as reloadable, and names all others that were changed",
+          "[reload]") {
   harness::scratch_folder in;
   for (const auto& row : changes) {
     INFO(row.path);

@@ -17,7 +17,7 @@ const char* const peer_key_setting =
 
 } // namespace
 
-TEST_CASE("a reload takes over definitions, metadata, limits, credentials and the level of the log", "[reload]") {
+TEST_CASE("a reload applies definitions, metadata, limits, credentials and the log level", "[reload]") {
   reloading_node n("");
   CHECK(n.credentials->now()->keys().empty());
   n.write(
@@ -58,7 +58,7 @@ TEST_CASE("settings that cannot change while a node runs are named, until they a
   CHECK(n.logged().substr(reported.size()).find("next start") == std::string::npos);
 }
 
-TEST_CASE("of a configuration that is wrong in one point nothing is taken over", "[reload]") {
+TEST_CASE("nothing of a configuration with an error is applied", "[reload]") {
   const auto good = R"(,"log_level":"ERR","limits":{"http_max_conns_per_client":7,"rpc_max_conns_per_client":8})" +
                     std::string(peer_key_setting);
   reloading_node n("");

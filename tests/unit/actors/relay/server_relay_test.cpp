@@ -80,7 +80,7 @@ struct fixture {
 
 } // namespace
 
-TEST_CASE("a server that cannot be reached is left for another one, and the request has not noticed", "[relay]") {
+TEST_CASE("an unreachable server is replaced by another one, and the request does not notice", "[relay]") {
   fixture f({at(1), at(2), at(3)});
   f.loop.server(1).accepts = made_up_server::way::refuses;
   f.loop.server(2).accepts = made_up_server::way::hangs;
@@ -92,7 +92,7 @@ TEST_CASE("a server that cannot be reached is left for another one, and the requ
   CHECK(f.loop.server(3).times("PUT", "/v1/x") == 1);
 }
 
-TEST_CASE("a server without a leader is left for another one, however fast it responds", "[relay]") {
+TEST_CASE("a server without a leader is replaced by another one, however fast it responds", "[relay]") {
   fixture f({at(1), at(2), at(3)});
   for (const std::uint16_t port : {1, 2})
     f.loop.server(port).answer = [](const auto&) { return made_up_server::response{500, "No cluster leader"}; };
@@ -180,7 +180,7 @@ TEST_CASE("requests to a server that hangs fail within 6 s, or are retried at an
   }
 }
 
-TEST_CASE("a server that answers anything at all is waited for", "[relay]") {
+TEST_CASE("a server that answers any other request is waited for", "[relay]") {
   fixture f({at(1)});
   f.loop.server(1).answer = [](const made_up_server::requested& a) {
     return a.target == "/v1/status/leader" ? std::optional(made_up_server::response{200, "\"\""}) : std::nullopt;
@@ -196,7 +196,7 @@ TEST_CASE("a server that answers anything at all is waited for", "[relay]") {
 
 // A client reads slowly, so its agent stops reading from the server. The whole response has
 // arrived. If the connection stays paused, the agent never reads the next one on it.
-TEST_CASE("an answer that was held back does not hold back the next one", "[relay]") {
+TEST_CASE("a delayed response does not delay the next one", "[relay]") {
   struct slow_client : asking_client {
     relayed_call* call = nullptr;
     void on_head(int s, header_list headers) override {

@@ -71,7 +71,7 @@ TEST_CASE("the environment of a service is taken once, and only if it is meant f
   CHECK(service_environment::take().watchdog == microseconds(r.us));
 }
 
-TEST_CASE("an address that is none is refused, and nothing listens without one", "[service]") {
+TEST_CASE("an invalid address is rejected, and nothing listens without one", "[service]") {
   CHECK_FALSE(service_socket::open("relative").ok());
   CHECK_FALSE(service_socket::open("/").ok());
   CHECK_FALSE(service_socket::open("vsock:2:1234").ok());
@@ -146,7 +146,7 @@ TEST_CASE("a service manager is notified of a start, heartbeats, a reload and th
                       "STATUS=Completes pending requests and stops\n");
 }
 
-TEST_CASE("of several threads of clients each has to move", "[service]") {
+TEST_CASE("each of several HTTP threads must make progress", "[service]") {
   vitals numbers;
   numbers.http_threads = 3;
   numbers.http_rounds[0] = 7;
@@ -175,7 +175,7 @@ TEST_CASE("without a watchdog only changes are sent", "[service]") {
   CHECK(received() == "STATUS=Follows a leader; index 0\n");
 }
 
-TEST_CASE("a client agent has no Raft, and lives while its one thread moves", "[service]") {
+TEST_CASE("a client agent has no Raft, and is alive while its one thread makes progress", "[service]") {
   harness::scratch_folder folder;
   harness::notify_socket manager(folder / "notify");
   const auto received = [&] { return manager.next(harness::milliseconds{0}); };

@@ -13,7 +13,7 @@ constexpr watchdog::time begun{1000s};
 
 } // namespace
 
-TEST_CASE("the watchdog is fed while both parts move, however little", "[service]") {
+TEST_CASE("the watchdog is notified while both components make progress, however little", "[service]") {
   watchdog watch(30s, begun);
   CHECK(watch.period() == 7500ms);
   auto now = begun;
@@ -68,7 +68,7 @@ TEST_CASE("a component that continues is reported again", "[service]") {
   CHECK_FALSE(watch.look({2, 5}, begun + 5s).feed());
 }
 
-TEST_CASE("a server that never had a turn is not fed for long", "[service]") {
+TEST_CASE("a server that never made progress is not reported as alive for long", "[service]") {
   watchdog watch(4s, begun);
   CHECK(watch.look({0, 0}, begun + 1s).feed());
   CHECK_FALSE(watch.look({0, 9}, begun + 2s).feed());

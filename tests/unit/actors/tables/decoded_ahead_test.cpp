@@ -32,7 +32,7 @@ const std::string& key_of(const std::optional<state::command>& c) {
 
 } // namespace
 
-TEST_CASE("commands of a batch are decoded in their places") {
+TEST_CASE("commands of a batch keep their positions when they are decoded") {
   const state::machine tables;
   // Many in one batch; some so large that few fit; and other kinds of entries between them.
   for (const std::size_t value_bytes : {1, 20'000, 100'000}) {

@@ -98,7 +98,7 @@ TEST_CASE("each follower of the log has its own level and format") {
 }
 
 // Its client reads nothing for minutes while the server logs much.
-TEST_CASE("of a reader that is too slow, lines are counted and not kept") {
+TEST_CASE("lines that a slow reader misses are counted, not kept") {
   log_file f;
   REQUIRE(belay::log::configure({belay::log::level::error, false, false, f.path}).empty());
   belay::log::tap slow(belay::log::level::info, false, 1000);

@@ -163,7 +163,7 @@ TEST_CASE("a peer without a certificate is refused", "[tls]") {
   CHECK(says(ends.dialler_sent, "peer rejected us: it requires a certificate"));
 }
 
-TEST_CASE("bytes may come one by one", "[tls]") {
+TEST_CASE("bytes may arrive one by one", "[tls]") {
   const certificate_files files;
   const auto server = files.signed_by(auth_context_named("ours"), "server");
   for (const auto& s : {server, with_keys({key_a})}) {

@@ -74,7 +74,7 @@ TEST_CASE("missing files are reported", "[tls]") {
   CHECK(credentials::load(good).ok());
 }
 
-TEST_CASE("a folder of CAs: each of them counts", "[tls]") {
+TEST_CASE("a folder of CAs: each of them is trusted", "[tls]") {
   const certificate_files files;
   std::filesystem::create_directory(files.folder() + "/cas");
   const auto first = auth_context_named("first"), second = auth_context_named("second");

@@ -104,7 +104,7 @@ TEST_CASE("https: both versions carry bytes both ways", "[https]") {
   }
 }
 
-TEST_CASE("https: bytes may come one by one", "[https]") {
+TEST_CASE("https: bytes may arrive one by one", "[https]") {
   certificate_files files;
   pair p(loaded(shown(files.signed_by(auth_context_named("ca"), "server"))), {.ca_file = ""});
   for (int round = 0; round < 4; ++round) {

@@ -82,7 +82,7 @@ key_prefix "policy" {
                     item({"key", "policy"}, policy("deny"))}) == after);
 }
 
-TEST_CASE("lines that follow each other have their values below each other") {
+TEST_CASE("values of adjacent lines are aligned") {
   CHECK(translated({item({"service", "s"}, service_body(3))}) == R"(service_prefix "s" {
   policy     = "write"
   intentions = "read"

@@ -94,7 +94,7 @@ TEST_CASE("scalars in the text of a policy") {
         read_items({item({"operator"}, text("read")), item({"keyring"}, text("deny")), item({"acl"}, text("write"))});
     CHECK(r == rules{{}, permission::write, permission::deny, permission::read});
   }
-  SECTION("left out or empty, nothing is said") {
+  SECTION("missing or empty, it has no effect") {
     CHECK(read_items({}) == rules{});
     CHECK(read_items({item({"operator"}, text("")), item({"keyring"}, text("")), item({"acl"}, text(""))}) == rules{});
   }
@@ -138,7 +138,7 @@ TEST_CASE("words in letters of any case") {
       rules{{key_prefix("A", permission::write)}, permission::read, {}, {}});
 }
 
-TEST_CASE("policies that are none, with Consul's texts") {
+TEST_CASE("invalid policies, with Consul's texts") {
   struct line {
     const char* word;
     const char* struct_text; // after &acl.

@@ -152,7 +152,7 @@ TEST_CASE("a new leader gives those that it finds in the catalog time, and only 
   CHECK(l.agents.size() == 0); // it has no such check
 }
 
-TEST_CASE("lost writes are repeated, every 4 s in the end", "[client_agents]") {
+TEST_CASE("lost writes are repeated, at most every 4 s", "[client_agents]") {
   rows r;
   leader l(r);
   std::vector<std::chrono::seconds> written;
@@ -256,7 +256,7 @@ TEST_CASE("an agent that leaves is deregistered, and forgotten when that is seen
   CHECK(l.agents.size() == 0);
 }
 
-TEST_CASE("of two agents with one name the live one counts", "[client_agents]") {
+TEST_CASE("if two agents have one name, the live one owns it", "[client_agents]") {
   rows r;
   leader l(r);
   l.agents.received(a, 1s);
@@ -389,7 +389,7 @@ TEST_CASE("an agent is shown alive once the catalog says so", "[client_agents]")
 }
 
 // Consul's agents object to that; here the leader does it for them, and nothing is lost.
-TEST_CASE("an agent that got a request to leave and lives is leaving for a while, and then alive again",
+TEST_CASE("an agent that got a request to leave but stays is leaving for a while, and then alive again",
           "[client_agents]") {
   rows r;
   leader l(r);
@@ -574,7 +574,7 @@ TEST_CASE("a node without a secret belongs to its address, until the first secre
 }
 
 // What a server of 0.2.0 forwards has no origin: while one is a member all works as before.
-TEST_CASE("agents of two versions are accepted through servers of 0.2.0, whatever was proved before",
+TEST_CASE("agents of two versions are accepted through servers of 0.2.0, whatever credentials were presented before",
           "[client_agents][B3]") {
   const auto with_secret = settled(from("10.0.0.1", secret_hash));
   rows r = with_secret;

@@ -123,7 +123,7 @@ TEST_CASE("a service that a client took over from the configuration stays when t
   CHECK(services_of(d) == texts{"web:2"});
 }
 
-TEST_CASE("if one definition cannot be, none changes") {
+TEST_CASE("if one definition is invalid, none changes") {
   check_definition script;
   script.id = script.name = "s";
   script.interval_ns = std::chrono::nanoseconds(10s).count();

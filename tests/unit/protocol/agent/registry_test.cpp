@@ -166,7 +166,7 @@ TEST_CASE("the catalog follows the agent: missing rows return, foreign ones are 
   CHECK(d.writes == writes);
 }
 
-TEST_CASE("tags of the catalog prevail where the service lets them") {
+TEST_CASE("tags of the catalog take precedence where the service allows it") {
   agent_driver d;
   auto s = service_named("web");
   s.service.tags = std::vector<std::string>{"mine"};
@@ -334,7 +334,7 @@ TEST_CASE("many services on one node: missing rows of the catalog are found in o
 }
 
 // Every service is shown with all checks of the node: services times checks, in one text.
-TEST_CASE("health of services that would be too large an answer is refused before it is made") {
+TEST_CASE("a response about health that would be too large is rejected before it is rendered") {
   agent_driver d;
   for (int i = 0; i < 600; ++i) {
     auto s = service_named("web");

@@ -25,7 +25,7 @@ TEST_CASE("payload: copies are one piece of memory, which ends with the last of 
   CHECK(third == second);
 }
 
-TEST_CASE("payload: none, and no bytes, are two things") {
+TEST_CASE("payload: a missing payload differs from an empty one") {
   payload none;
   CHECK_FALSE(none);
   CHECK(none == nullptr);

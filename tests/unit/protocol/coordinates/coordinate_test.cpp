@@ -60,7 +60,7 @@ TEST_CASE("distances of Serf's tests") {
     b.height = 0.1;
     CHECK(seconds(distance(a, b)) == Approx(4.104875150354758 + 0.8).margin(1e-9));
   }
-  SECTION("the raw one knows no adjustments") {
+  SECTION("the raw distance ignores adjustments") {
     a.adjustment = 1.0e6;
     CHECK(raw_distance(a, b) == Approx(4.104875150354758));
   }
@@ -74,7 +74,7 @@ TEST_CASE("forces of Serf's tests") {
   const auto right = at({3.4, 0, -5.3});
   check_near(pushed(down, 2.0, right, nowhere).vec, {-2.0, 0, -5.3});
 
-  SECTION("two in the same place go apart, in any direction") {
+  SECTION("two nodes at the same point move apart, in any direction") {
     const auto away = pushed(origin, 1.0, origin, {0.1, -0.3, 0.2, 0, 0, 0, 0, 0.4});
     CHECK(raw_distance(away, origin) == Approx(1.0 + away.height));
     CHECK(pushed(origin, 1.0, origin, nowhere).vec == vector{1.0});
@@ -91,7 +91,7 @@ TEST_CASE("forces of Serf's tests") {
 }
 
 // An unverified peer may send any bits.
-TEST_CASE("coordinates that are not numbers are noticed, and those too large have a distance all the same") {
+TEST_CASE("coordinates that are not numbers are detected, and huge ones still have a distance") {
   coordinate c;
   CHECK(is_valid(c));
   for (const auto bad : {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),

@@ -58,7 +58,7 @@ TEST_CASE("a node that is farther than expected moves away") {
   CHECK(e.own().error < error_max);
 }
 
-TEST_CASE("one late round trip is not seen") {
+TEST_CASE("a single late round trip has no effect") {
   estimator e(1);
   const node_id alice{1}, bob{2};
   CHECK(e.filtered(alice, 0.201) == 0.201);
@@ -73,7 +73,7 @@ TEST_CASE("one late round trip is not seen") {
   CHECK(e.filtered(alice, 0.888) == 0.888);
 }
 
-TEST_CASE("impossible coordinates are not believed") {
+TEST_CASE("impossible coordinates are ignored") {
   estimator e(1);
   const auto before = e.own();
   coordinate other, bad;
@@ -87,7 +87,7 @@ TEST_CASE("impossible coordinates are not believed") {
 }
 
 // A lying peer must not leave this server without a coordinate.
-TEST_CASE("coordinates that cannot be added up lead back to the origin") {
+TEST_CASE("coordinates that overflow start over at the origin") {
   estimator e(1);
   coordinate huge;
   huge.vec = {1e308, -1e308, 1e308};
@@ -100,7 +100,7 @@ TEST_CASE("coordinates that cannot be added up lead back to the origin") {
 }
 
 // The bounds are those of Serf's performance_test.go plus a third, since the random numbers differ.
-TEST_CASE("places in a line are found, whatever chance does") {
+TEST_CASE("points on a line are found, whatever the random numbers are") {
   const auto seed = GENERATE(1u, 2u, 3u, 4u);
   const auto e = after_measuring(
       10, [](std::size_t i, std::size_t j) { return nanoseconds(10ms) * (i > j ? i - j : j - i); }, seed);

@@ -63,7 +63,7 @@ struct servers {
 
 } // namespace
 
-TEST_CASE("each server learns where all are, and how far apart") {
+TEST_CASE("each server learns the coordinates of all, and the distances between them") {
   servers s(3);
   s.seconds(60);
   for (std::size_t i = 0; i < 3; ++i) {

@@ -55,7 +55,7 @@ TEST_CASE("ten syncs within a minute above ten times the median of the last hour
   CHECK(write_for(s, now, 1, 26ms, 1s) == 1);
 }
 
-TEST_CASE("nine slow syncs in each minute are none too many") {
+TEST_CASE("nine slow syncs in a minute are not reported") {
   slow_syncs s;
   local_time now = 1h;
   REQUIRE(write_for(s, now, 1000, 2ms, 100ms) == 0);
@@ -70,7 +70,7 @@ TEST_CASE("a disk that always was slow is measured by its usual times") {
   CHECK(write_for(s, now, 500, 300ms, 1s) == 0);
 }
 
-TEST_CASE("microseconds do no harm, however many medians they are") {
+TEST_CASE("syncs of a few milliseconds are not reported, however far above the median they are") {
   slow_syncs s;
   local_time now = 1h;
   REQUIRE(write_for(s, now, 1000, 30us, 10ms) == 0);

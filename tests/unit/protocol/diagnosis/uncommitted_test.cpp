@@ -70,7 +70,7 @@ TEST_CASE("the voters without the next entry are named, each with its reason") {
   CHECK(missing_for_commit({server("belay-2", 300)}, commit).empty());
 }
 
-TEST_CASE("a process stood still if a sleep took two seconds longer than it was to take") {
+TEST_CASE("a process was stalled if a sleep took two seconds longer than requested") {
   CHECK_FALSE(standstill_of(1s, 1s));
   CHECK_FALSE(standstill_of(1s, 900ms));
   CHECK_FALSE(standstill_of(1s, 2999ms));

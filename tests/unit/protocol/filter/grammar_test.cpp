@@ -156,7 +156,7 @@ TEST_CASE("the cost of one request is bounded") {
 }
 
 // Alternatives that both parse the parentheses would double the work at every level.
-TEST_CASE("refusing nested parentheses takes no time to speak of") {
+TEST_CASE("rejecting nested parentheses takes hardly any time") {
   CHECK(complaint(repeated("(", nesting_max) + "a == ") != "");
   CHECK(complaint(repeated("(", nesting_max) + "a == 1") != "");
   CHECK(complaint(repeated("(not ", nesting_max) + "a" + repeated(")", nesting_max)) != "");
@@ -210,7 +210,7 @@ TEST_CASE("a tree that is written down and read is the same") {
 }
 
 // Pieces of the language in any order: each text is rejected, or is a tree that can be printed.
-TEST_CASE("any text is understood or refused") {
+TEST_CASE("any text is parsed or rejected") {
   static const std::string_view pieces[] = {
       "a",  "not", "and", "or",  "in", "contains", "matches", "is", "empty", "==", "!=", "(", ")",    "[",       "]",
       "\"", "`",   ".",   "3.5", "-",  " ",        " ",       " ",  " ",     "\n", "\\", "x", "\xFF", "\xC3\xA9"};

@@ -100,7 +100,7 @@ TEST_CASE("arrival_shedder: writes are shed first, then reads, and never vital r
   CHECK(p.vital_refused == 0);
 }
 
-TEST_CASE("arrival_shedder: of reads alone as many are refused, and any write") {
+TEST_CASE("arrival_shedder: with reads alone as many are rejected, and every write") {
   probes p;
   p.pass(1000ms, 0, many);
   p.pass(1000ms, 0, many);
@@ -140,7 +140,7 @@ TEST_CASE("arrival_shedder: after a pause it is late once, however long the paus
   }
 }
 
-TEST_CASE("arrival_shedder: few that wait long are no overload while they wait, either") {
+TEST_CASE("arrival_shedder: a few requests that wait long are not an overload, not even while they wait") {
   probes p;
   p.shedder.begin_probe(p.now);
   for (int i = 0; i < 20; ++i) {

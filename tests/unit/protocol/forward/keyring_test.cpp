@@ -85,7 +85,7 @@ TEST_CASE("an operation is over when every member has answered, or cannot", "[ke
   CHECK(r.operation(request_id{7}) == nullptr);
 }
 
-TEST_CASE("a member that falls silent or is lost ends the waiting for it", "[keyring]") {
+TEST_CASE("a member that falls silent or is lost is no longer waited for", "[keyring]") {
   keyring_rounds r;
   REQUIRE(r.begin(request_id{1}, {keyring_verb::install, "k"}, false, three, seconds(5)));
   REQUIRE(r.begin(request_id{2}, {keyring_verb::install, "k"}, false, three, seconds(9)));
@@ -108,7 +108,7 @@ TEST_CASE("a member that falls silent or is lost ends the waiting for it", "[key
   CHECK(over[0].members[2].answer.text == "its connection was lost before it responded");
 }
 
-TEST_CASE("operations that are under way are bounded", "[keyring]") {
+TEST_CASE("the number of operations in progress is limited", "[keyring]") {
   keyring_rounds r;
   for (std::uint64_t i = 0; i < keyring_rounds::rounds_max; ++i)
     REQUIRE(r.begin(request_id{i + 1}, {}, false, three, seconds(5)));

@@ -61,7 +61,7 @@ TEST_CASE("load_shedder: what is not an overload") {
 }
 
 // An election, or a stalled disk, delays everything that arrives meanwhile, but nothing later.
-TEST_CASE("load_shedder: a pause is no overload") {
+TEST_CASE("load_shedder: a pause is not an overload") {
   windows w;
   CHECK(w.pass({}, 30'000) == 0);
   CHECK(w.pass({1200ms, 1150ms}, 30'000) == 0); // the window ends just when the log continues

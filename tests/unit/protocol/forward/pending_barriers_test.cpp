@@ -63,7 +63,7 @@ struct barrier_story {
 
 } // namespace
 
-TEST_CASE("which server a barrier asks") {
+TEST_CASE("which server confirms a barrier") {
   struct row {
     const char* story;
     leadership now;
@@ -105,7 +105,7 @@ TEST_CASE("a follower's question") {
     CHECK(s.go_on(led_here()) == lines{"confirm leadership"});
     CHECK(s.confirmed(s.attempt, 12) == lines{"to 3: read index 77 is 12"});
   }
-  SECTION("that was not confirmed in time is answered so") {
+  SECTION("that was not confirmed in time is answered as failed") {
     s.barriers.requested_by(third, {77, false}, true, barrier_deadline);
     s.go_on(led_here());
     s.barriers.expire(barrier_deadline);
@@ -122,7 +122,7 @@ TEST_CASE("the quorum says yes or no") {
     CHECK(s.confirmed(first, 12) == lines{"barrier 7 at 12"});
     CHECK(s.confirmed(first, 12).empty());
   }
-  SECTION("no: asked afresh, and the answer to the first attempt counts for nothing") {
+  SECTION("no: requested again, and a response to the first attempt has no effect") {
     CHECK(s.failed(first).empty());
     CHECK_FALSE(s.barriers.none_waiting());
     CHECK(s.go_on(led_by(second)) == lines{"to 2: read index?"});
@@ -130,11 +130,11 @@ TEST_CASE("the quorum says yes or no") {
     CHECK(s.answered(second, first, true, 12).empty());
     CHECK(s.answered(second, s.attempt, true, 13) == lines{"barrier 7 at 13"});
   }
-  SECTION("what another node says to such an attempt counts for nothing") {
+  SECTION("a response of another node to such an attempt has no effect") {
     CHECK(s.answered(second, first, true, 99).empty());
     CHECK(s.confirmed(first, 12) == lines{"barrier 7 at 12"});
   }
-  SECTION("an attempt that nobody made") {
+  SECTION("an attempt that was never made") {
     CHECK(s.confirmed(first + 1, 12).empty());
     CHECK(s.failed(first + 1).empty());
   }
@@ -149,7 +149,7 @@ TEST_CASE("the leader says yes, no, or nothing") {
     CHECK(s.answered(second, first, true, 12) == lines{"barrier 7 at 12"});
     CHECK(s.answered(second, first, true, 12).empty());
   }
-  SECTION("somebody says yes who was not asked") {
+  SECTION("a yes from a node that was not asked") {
     CHECK(s.answered(third, first, true, 12).empty());
     CHECK(s.answered(third, first, false).empty());
     CHECK(s.answered(second, first, true, 13) == lines{"barrier 7 at 13"});
@@ -194,7 +194,7 @@ TEST_CASE("the leader says yes, no, or nothing") {
   }
 }
 
-TEST_CASE("barriers of the quorum outlive a lost connection and another leader's rise") {
+TEST_CASE("barriers of the quorum survive a lost connection and a new leader") {
   // The core reports itself when it cannot confirm a read.
   barrier_story s;
   s.enqueue(7);

@@ -69,7 +69,7 @@ TEST_CASE("a call waits until there is a leader") {
     CHECK(s.go_on(led_here()) == lines{"propose a b"});
     CHECK(s.calls.none_queued());
   }
-  SECTION("elsewhere: it is handed over, once") {
+  SECTION("elsewhere: it is forwarded, once") {
     CHECK(s.go_on(led_by(second)) == lines{"to 2: call 1 propose a", "to 2: call 2 propose b"});
     CHECK(s.calls.none_queued());
     CHECK(s.go_on(led_by(second)).empty());
@@ -115,17 +115,17 @@ TEST_CASE("a proposal of this node itself is of one term or none") {
     CHECK(s.go_on(led_here(6)).empty());
     CHECK(s.go_on(led_here(5)).empty());
   }
-  SECTION("another leader is not asked to do it") {
+  SECTION("it is not forwarded to another leader") {
     CHECK(s.go_on(led_by(second)).empty());
     CHECK(s.calls.none_queued());
   }
-  SECTION("nobody is told that it expired") {
+  SECTION("no response reports that it expired") {
     s.calls.expire(deadline, leaderless());
     CHECK(s.take().empty());
   }
 }
 
-TEST_CASE("a call that was handed over to this node is not passed on") {
+TEST_CASE("a call that was forwarded to this node is not forwarded again") {
   // Two nodes that each take the other for the leader would forward it back and forth.
   story s;
   const call c{request_id{9}, call_kind::propose, make_payload("a")};
@@ -134,7 +134,7 @@ TEST_CASE("a call that was handed over to this node is not passed on") {
     CHECK(s.take() == lines{"to 3: reply 9 retry"});
     CHECK(s.calls.none_queued());
   }
-  SECTION("this node leads no more before it could propose it") {
+  SECTION("this node loses the leadership before it could propose it") {
     CHECK(s.calls.take_over(third, c, true, deadline));
     CHECK(s.take().empty());
     CHECK(s.go_on(led_by(second)) == lines{"to 3: reply 9 retry"});
@@ -142,7 +142,7 @@ TEST_CASE("a call that was handed over to this node is not passed on") {
   }
 }
 
-TEST_CASE("a request above the limit of what is held is rejected at once") {
+TEST_CASE("a request above the limit of queued calls is rejected at once") {
   story s;
   for (std::size_t i = 0; i < queued_calls::count_max; ++i)
     REQUIRE(s.calls.enqueue({{self, request_id{i + 1}}, call_kind::propose, make_payload(""), deadline}));
@@ -174,7 +174,7 @@ TEST_CASE("answers of the leader find their call") {
     CHECK(s.take().empty());
     CHECK(s.answered(second, 1, call_outcome::done, "true") == lines{"answer 1 a: true"});
   }
-  SECTION("to a call that nobody made: nothing") {
+  SECTION("to a call that does not exist: nothing") {
     CHECK_FALSE(s.calls.answered(second, {request_id{3}, call_outcome::done, {}, "true"}, nothing_committed));
     CHECK(s.take().empty());
   }
@@ -214,7 +214,7 @@ TEST_CASE("a server that was asked in vain is retried, but not at once") {
   SECTION("the same node") {
     CHECK(s.go_on(led_by(second)) == lines{"to 2: call 1 propose a"});
   }
-  SECTION("the next leader, and what the first one says counts no more") {
+  SECTION("the next leader, and a response of the first one no longer counts") {
     CHECK(s.go_on(led_by(third)) == lines{"to 3: call 1 propose a"});
     CHECK(s.answered(second, 1, call_outcome::done, "true").empty());
     CHECK(s.answered(third, 1, call_outcome::done, "true") == lines{"answer 1 a: true"});
@@ -261,7 +261,7 @@ TEST_CASE("no call waits forever") {
     CHECK(s.take() == lines{"tell 1 refused: No cluster leader", "to 3: reply 8 refused: No cluster leader"});
     CHECK(s.go_on(led_here()).empty());
   }
-  SECTION("asked in vain: the same, when it is held again") {
+  SECTION("forwarded in vain: the same, when it is queued again") {
     s.enqueue(1, "a");
     s.go_on(led_by(second));
     s.answered(second, 1, call_outcome::retry);
@@ -271,7 +271,8 @@ TEST_CASE("no call waits forever") {
     s.calls.expire(deadline, leaderless());
     CHECK(s.take() == lines{"tell 1 refused: No cluster leader"});
   }
-  SECTION("proposed here: unknown, a second later, if it is not committed; who forwarded his call knows by himself") {
+  SECTION("proposed here: unknown, a second later, if it is not committed; a node that forwarded its call notices that "
+          "by itself") {
     s.enqueue(1, "a");
     s.enqueue(8, "b", call_kind::propose, third);
     s.enqueue(2, "c");
@@ -286,7 +287,7 @@ TEST_CASE("no call waits forever") {
     // When it is committed after all, only the other node is notified.
     CHECK(ids(s.calls.committed(entries(5, 7))) == std::vector<std::uint64_t>{0, 8, 0});
   }
-  SECTION("handed over: unknown, a second later, for the leader may have proposed it") {
+  SECTION("forwarded: unknown, a second later, because the leader may have proposed it") {
     s.enqueue(1, "a");
     s.go_on(led_by(second));
     s.calls.expire(deadline + seconds(1) - milliseconds(1), leaderless());
@@ -311,7 +312,7 @@ TEST_CASE("a write that the leader has done is answered by the deadline, even if
   CHECK(s.take().empty());
 }
 
-TEST_CASE("a call that is held again when there is no room is refused, not forgotten") {
+TEST_CASE("a call that returns to a full queue is rejected, not forgotten") {
   const auto fill = [](story& s) {
     for (std::size_t i = 0; i < queued_calls::count_max; ++i)
       REQUIRE(s.calls.enqueue({{self, request_id{i + 1}}, call_kind::propose, make_payload(""), deadline}));
@@ -326,7 +327,7 @@ TEST_CASE("a call that is held again when there is no room is refused, not forgo
     s.calls.ask_again();
     CHECK(s.take() == lines{"tell 70001 refused: too many writes are waiting, try again"});
   }
-  SECTION("the log takes no more") {
+  SECTION("the log accepts no more entries") {
     fill(s);
     s.calls.not_proposed({{{self, request_id{70'002}}, call_kind::propose, make_payload(""), deadline}});
     CHECK(s.take() == lines{"tell 70002 refused: too many writes are waiting, try again"});
@@ -356,7 +357,7 @@ TEST_CASE("a leader without a lease has itself confirmed before it renews") {
     s.calls.failed(1);
     CHECK(s.take().empty());
   }
-  SECTION("who comes later is not confirmed by an earlier round") {
+  SECTION("a later call is not confirmed by an earlier round") {
     s.enqueue(3, "later", call_kind::renew_session);
     CHECK(s.go_on(led_here_without_a_lease()) == lines{"confirm leadership"});
     s.calls.confirmed(1);
@@ -370,7 +371,7 @@ TEST_CASE("a leader without a lease has itself confirmed before it renews") {
     s.calls.ask_again();
     CHECK(s.go_on(led_by(second)) == lines{"to 2: call 1 renew_session mine"});
   }
-  SECTION("no answer: told by the deadline") {
+  SECTION("no answer: rejected at the deadline") {
     s.calls.expire(deadline, leaderless());
     CHECK(s.take() == lines{"tell 1 refused: No cluster leader", "to 3: reply 2 refused: No cluster leader"});
     s.calls.confirmed(1);
@@ -380,7 +381,7 @@ TEST_CASE("a leader without a lease has itself confirmed before it renews") {
 
 TEST_CASE("each committed entry finds its waiters") {
   story s;
-  SECTION("none was proposed here: nothing to tell") {
+  SECTION("none was proposed here: nothing to report") {
     CHECK(s.calls.committed(entries(1, 3)).empty());
   }
   SECTION("all in order, whatever is committed at once") {
@@ -396,7 +397,7 @@ TEST_CASE("each committed entry finds its waiters") {
     CHECK(ids(s.calls.committed(entries(6, 7))) == std::vector<std::uint64_t>{13, 0});
     CHECK(s.calls.committed(entries(8, 9)).empty());
   }
-  SECTION("entries of the core itself between two proposals are nobody's") {
+  SECTION("entries of the core itself between two proposals belong to no call") {
     s.enqueue(11, "a");
     s.propose(log_index{4});
     s.enqueue(12, "b");
@@ -446,7 +447,7 @@ TEST_CASE("a call whose client may be gone is rejected while there is no leader"
     CHECK(s.take() == lines{"tell 1 refused: No cluster leader"});
     CHECK(s.go_on(led_here()) == lines{"propose b"});
   }
-  SECTION("but not if there is a leader, whose turn it waits for") {
+  SECTION("but not if there is a leader and the call only waits for its turn") {
     s.calls.expire(local_time{0}, led_here());
     CHECK(s.take().empty());
     CHECK(s.go_on(led_here()) == lines{"propose a b"});

@@ -15,7 +15,7 @@ queued_call call_of(std::uint64_t id, std::size_t bytes) {
 
 } // namespace
 
-TEST_CASE("held calls return in the order of their arrival") {
+TEST_CASE("queued calls return in the order of their arrival") {
   queued_calls held;
   for (std::uint64_t id : {3, 1, 2})
     REQUIRE(held.add(call_of(id, 1)));
@@ -27,7 +27,7 @@ TEST_CASE("held calls return in the order of their arrival") {
   CHECK(held.empty());
 }
 
-TEST_CASE("the number of held calls is limited") {
+TEST_CASE("the number of queued calls is limited") {
   queued_calls held;
   for (std::size_t i = 0; i < queued_calls::count_max; ++i)
     REQUIRE(held.add(call_of(i + 1, 0)));
@@ -38,7 +38,7 @@ TEST_CASE("the number of held calls is limited") {
   CHECK(held.add(call_of(1, 0)));
 }
 
-TEST_CASE("the bytes of held calls are limited") {
+TEST_CASE("the bytes of queued calls are limited") {
   queued_calls held;
   const auto half = call_of(1, queued_calls::bytes_max / 2);
   REQUIRE(held.add(half));

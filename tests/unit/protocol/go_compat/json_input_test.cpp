@@ -36,7 +36,7 @@ TEST_CASE("half of a surrogate pair is read as U+FFFD") {
 }
 
 // A check with such an ID was shown with another one, and could not be deregistered.
-TEST_CASE("each byte that is no UTF-8 is read as U+FFFD") {
+TEST_CASE("each byte that is not UTF-8 is read as U+FFFD") {
   CHECK(text_of("\"a\xFF\xFE\"") == "a\xEF\xBF\xBD\xEF\xBF\xBD");
   CHECK(text_of("\"\xC3\"") == "\xEF\xBF\xBD");
   CHECK(text_of("\"\xED\xA0\x80\"") == "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"); // half of a pair in UTF-8

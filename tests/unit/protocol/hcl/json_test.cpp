@@ -18,7 +18,7 @@ TEST_CASE("JSON: texts and their documents") {
 }
 
 // hcl has no locations in JSON. Ours lead to the line; all items of one name have its location.
-TEST_CASE("JSON: places") {
+TEST_CASE("JSON: locations") {
   CHECK(parsed("{\n  \"a\": {\"b\": {\"c\": 1},\n \"d\": {}}\n}", locations::shown) ==
         R"(@2:3 "a" "b" @2:14 {@2:15 "c" @2:20 1}; @2:3 "a" "d" @3:7 {})");
   CHECK(parsed(R"({"a": [1, {"b": "x"}]})", locations::shown) ==

@@ -144,7 +144,7 @@ TEST_CASE("parsing is linear in the text") {
 }
 
 // A connection or a disk may truncate texts anywhere.
-TEST_CASE("every front part of every sample ends in a document or an error") {
+TEST_CASE("every prefix of every sample yields a document or an error") {
   for (const auto& each : all_samples())
     for (std::size_t bytes = 0; bytes <= each.text.size(); ++bytes) {
       INFO(each.story << ", " << bytes << " bytes");
@@ -152,7 +152,7 @@ TEST_CASE("every front part of every sample ends in a document or an error") {
     }
 }
 
-TEST_CASE("samples with other bytes in them end in a document or an error") {
+TEST_CASE("samples with changed bytes yield a document or an error") {
   seeded_random chance(1);
   const auto all = all_samples();
   std::size_t documents = 0, errors = 0;
@@ -183,7 +183,7 @@ TEST_CASE("samples with other bytes in them end in a document or an error") {
   CHECK(errors > 2000);
 }
 
-TEST_CASE("random bytes end in a document or an error") {
+TEST_CASE("random bytes yield a document or an error") {
   seeded_random chance(2);
   for (int round = 0; round < 5000; ++round) {
     std::string text(chance.below(200), ' ');

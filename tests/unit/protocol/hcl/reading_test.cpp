@@ -156,6 +156,6 @@ TEST_CASE("values as booleans") {
   CHECK(as_boolean(only_value("[true]")).why().text == "is not a boolean");
 }
 
-TEST_CASE("places in files") {
+TEST_CASE("locations in files") {
   CHECK(location_text("server.hcl", {12, 3}) == "server.hcl:12:3");
 }

@@ -65,7 +65,7 @@ TEST_CASE("without the setting, without a host, and through a Unix socket, no re
 
 // A page can POST a form to loopback without a preflight: such a page could install its own gossip
 // key.
-TEST_CASE("whatever changes something is refused to pages of other origins, for every route", "[B10]") {
+TEST_CASE("every route rejects writes from pages of other origins", "[B10]") {
   const auto refused = [](std::string_view method, std::string_view target, header_list headers,
                           std::vector<std::string> names = {}) {
     auto s = usual_settings();

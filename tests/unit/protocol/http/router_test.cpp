@@ -52,7 +52,7 @@ TEST_CASE("other methods, HEAD too, are 405 with the list of the path") {
 }
 
 // Called before the path is cleaned and the method is known to be allowed.
-TEST_CASE("how large a body may be follows from path and method") {
+TEST_CASE("path and method determine the limit of a body") {
   auto s = usual_settings();
   s.kv_max_value_size = 10;
   s.txn_max_req_len = 20;
@@ -177,7 +177,7 @@ TEST_CASE("paths with unprintable characters are 400, unless that is switched of
                                                                        "b");
 }
 
-TEST_CASE("targets that are no paths are refused; absolute ones are understood") {
+TEST_CASE("targets that are not paths are rejected; absolute ones are parsed") {
   for (const auto target : {"", "v1/kv/a", "host:80", "/v1/kv/a b", "/v1/kv/a\r\nX: y"})
     CHECK(refusal_to("GET", target).status == 400);
   CHECK(std::get<state::kv_get>(read_requested("GET", "http://other:1/v1/kv/k").query).key == "k");

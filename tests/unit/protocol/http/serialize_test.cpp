@@ -60,7 +60,7 @@ TEST_CASE("an answer without body, Vary and connection") {
   CHECK(out.find("Connection: close\r\n") != std::string::npos);
 }
 
-TEST_CASE("a shared body is sent like an own one; its head can be had alone") {
+TEST_CASE("a shared body is sent like an exclusive one; the head can be rendered alone") {
   response r;
   r.content_type = "text/plain";
   r.body_shared = make_payload("value");
@@ -138,7 +138,7 @@ TEST_CASE("Go durations: written, and read back") {
 }
 
 // A session's id from an archive was once in `X-Belay-Holder` with its line breaks.
-TEST_CASE("no value of a header begins a new line") {
+TEST_CASE("no header value can start a new line") {
   response r;
   r.headers.emplace_back("X-Belay-Holder", std::string("a\r\nSet-Cookie: b\n\0c", 19));
   std::string out;

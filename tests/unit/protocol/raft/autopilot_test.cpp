@@ -225,7 +225,7 @@ TEST_CASE("a voter that is to be a replica loses its vote, if it does not lead a
     t.policy.follow(rules);
     CHECK(t.until([&] { return t.voters().size() == 2; }) >= 0);
   }
-  SECTION("too few of those that would be left are heard") {
+  SECTION("too few of the remaining servers are in contact") {
     t.run(60);
     t.gone(6 - t.leader - other);
     t.run(9);
@@ -234,7 +234,7 @@ TEST_CASE("a voter that is to be a replica loses its vote, if it does not lead a
     CHECK(t.voters().size() == 3);
     CHECK(t.c.core(t.leader).is_leader());
   }
-  SECTION("the leader itself hands over to those that are to vote") {
+  SECTION("the leader itself transfers leadership to a server that is to vote") {
     formation_settings s;
     s.replica = true;
     t.admission.emplace(make_member(t.leader), "dc1", s, 77);
@@ -245,7 +245,7 @@ TEST_CASE("a voter that is to be a replica loses its vote, if it does not lead a
   }
 }
 
-TEST_CASE("dead servers are removed, and added again when they are back", "[autopilot]") {
+TEST_CASE("dead servers are removed, and added again when they return", "[autopilot]") {
   led_cluster t(5);
   t.c.add_node(6);
   t.receives(6, true);
@@ -262,12 +262,12 @@ TEST_CASE("dead servers are removed, and added again when they are back", "[auto
     t.receives(other, false);
     CHECK(t.until([&] { return t.voters().size() == 5 && t.learners() == list{6}; }, 1500) >= 0);
   }
-  SECTION("not as long as they are connected, or operators do not want it") {
+  SECTION("not while they are connected, or if operators have turned it off") {
     autopilot_rules rules;
     SECTION("connected") {
       t.c.crash(6);
     }
-    SECTION("not wanted") {
+    SECTION("turned off") {
       t.gone(6);
       rules.cleanup_dead_servers = false;
     }
@@ -281,8 +281,8 @@ TEST_CASE("dead servers are removed, and added again when they are back", "[auto
     const auto all = t.response;
     t.admission.emplace(make_member(t.leader), "dc1", s, 77);
     bool proven = false;
-    SECTION("some have shown no credentials") {}
-    SECTION("all prove who they are") {
+    SECTION("some have presented no credentials") {}
+    SECTION("all have authenticated") {
       proven = true;
     }
     for (auto [id, i] : all) {

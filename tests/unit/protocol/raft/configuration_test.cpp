@@ -8,7 +8,7 @@ using namespace belay;
 using namespace belay::raft;
 using namespace belay::raft::testing;
 
-TEST_CASE("a configuration survives its encoding, and nothing shorter is taken for one") {
+TEST_CASE("a configuration survives its encoding, and a shorter text is rejected") {
   auto c = first_step(make_config({1, 2, 3}), make_config({2, 3, 4}, {5}));
   const auto bytes = encode(c);
   CHECK(decode_configuration(bytes) == c);

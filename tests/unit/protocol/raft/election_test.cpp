@@ -65,7 +65,7 @@ TEST_CASE("a follower with early ticks campaigns after an election time, and not
 }
 
 // docs/internals/pitfalls.md R12
-TEST_CASE("a voter that has nothing to keep yet guards its leader after a restart, too") {
+TEST_CASE("a voter with an empty log protects its leader after a restart, too") {
   // It responded to the leader of its term, whose lease may rely on that before any entry.
   const auto answer_of = [](std::uint64_t term) {
     raft_cluster c;
@@ -86,7 +86,7 @@ TEST_CASE("a voter that has nothing to keep yet guards its leader after a restar
 }
 
 // Why was there an election? The reported cause must be the one that started it, not a later one.
-TEST_CASE("a server knows why it started an election, and why it no longer leads") {
+TEST_CASE("a server reports why it started an election, and why it no longer leads") {
   raft_cluster c;
   c.start(3);
   const auto old = c.elect();
@@ -114,7 +114,7 @@ TEST_CASE("a server knows why it started an election, and why it no longer leads
     CHECK(c.core(other).why_election() == election_cause::leader_silent); // it campaigns again for the same reason
   }
 
-  SECTION("the leader hands over") {
+  SECTION("the leader transfers leadership") {
     REQUIRE(c.core(old).transfer_leadership(node_id{other}));
     c.run(3);
     c.deliver_all();

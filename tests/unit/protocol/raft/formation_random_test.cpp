@@ -278,7 +278,7 @@ struct founding_shape {
 
 } // namespace
 
-TEST_CASE("random formations: never two clusters, in the end one") {
+TEST_CASE("random formations: never two clusters, and one in the end") {
   std::size_t runs = 0, without = 0;
   for (const auto s : {founding_shape{3, 3}, founding_shape{4, 3}, founding_shape{5, 3}, founding_shape{3, 2},
                        founding_shape{6, 5}, founding_shape{7, 4}})

@@ -303,7 +303,7 @@ TEST_CASE("no server bootstraps beside an existing cluster, heard by itself or b
     meet({&a, &b, &c});
     CHECK(a.own().first.set.empty());
   }
-  SECTION("a server of an earlier version says less, and is enough") {
+  SECTION("a server of an earlier version reports less, which is enough") {
     handshake response;
     response.self = server(1);
     response.datacenter = "dc1";
@@ -508,7 +508,7 @@ TEST_CASE("an unverified server in the place of a lost member becomes no voter b
     CHECK_FALSE(t.config().contains(node_id{9}));
     CHECK(t.config().find(node_id{t.lost})->name == "moved");
   }
-  SECTION("another one comes for the same place") {
+  SECTION("another one connects for the same position") {
     t.admission->lost(node_id{9});
     t.c.crash(9);
     t.c.add_node(10);
@@ -517,7 +517,7 @@ TEST_CASE("an unverified server in the place of a lost member becomes no voter b
     CHECK(t.votes(10));
     CHECK_FALSE(t.config().contains(node_id{9}));
   }
-  SECTION("it has proved who it is") {
+  SECTION("it has authenticated") {
     t.receives(testing::make_member(9), true);
     CHECK(t.run(60) >= 4);
     CHECK(t.votes(9));

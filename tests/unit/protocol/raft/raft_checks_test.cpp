@@ -39,7 +39,7 @@ std::string state_of(const raft::core& c) {
 
 } // namespace
 
-TEST_CASE("a term far above the own one changes nothing, in whichever message") {
+TEST_CASE("a term far above this server's changes nothing, in any message") {
   raft_cluster c;
   c.start(3);
   const auto l = c.elect();
@@ -73,7 +73,7 @@ TEST_CASE("a term that is far above, but not too far, is followed") {
   CHECK(c.core(l).term() == far);
 }
 
-TEST_CASE("requests of a server that is no member change nothing and are not answered") {
+TEST_CASE("requests of a server that is not a member change nothing and are not answered") {
   raft_cluster c;
   c.handshakes = false;
   c.start(3);
@@ -115,7 +115,7 @@ TEST_CASE("a server that is added follows its leader, although the log begins wi
   CHECK_FALSE(c.core(2).counts(unverified));
 }
 
-TEST_CASE("a server that was removed listens to members only") {
+TEST_CASE("a server that was removed accepts only members' messages") {
   raft_cluster c;
   c.start(3);
   const auto l = c.elect();
@@ -149,7 +149,7 @@ TEST_CASE("a leader that removes itself leaves once no server serves reads under
   c.deliver_all();
   CHECK(c.core(l).lease_until() == local_time{0});
   REQUIRE(c.core(l).config().joint());
-  SECTION("until they have heard of it there is no configuration without it, and nobody is told to campaign") {
+  SECTION("until they have received that, the configuration keeps it, and no server is requested to campaign") {
     while (c.now() + small_limits().tick < lease) {
       c.run(1);
       REQUIRE(c.leader() == l);
@@ -158,7 +158,7 @@ TEST_CASE("a leader that removes itself leaves once no server serves reads under
     }
     c.run(10); // the lease would have expired
   }
-  SECTION("as soon as they have heard of it") {
+  SECTION("as soon as they have received that") {
     c.core(l).lease_given_up();
     c.settle(l);
     CHECK_FALSE(c.core(l).config().joint());
@@ -203,7 +203,7 @@ TEST_CASE("a server that was away follows a leader that its log does not name, o
   REQUIRE(led_by_a_joining_member(c) == 4);
   REQUIRE_FALSE(c.core(3).config().contains(node_id{4}));
 
-  SECTION("from the one that introduces it") {
+  SECTION("from the server that introduces it") {
     c.handshakes = false;
     c.heal();
     c.cut(3, 1);
@@ -220,12 +220,12 @@ TEST_CASE("a server that was away follows a leader that its log does not name, o
     CHECK(c.core(3).soft().leader == node_id{4});
     CHECK(c.core(3).commit_index() == c.core(4).commit_index());
   }
-  SECTION("as servers do it by themselves") {
+  SECTION("as servers do on their own") {
     CHECK(c.converge() == "");
   }
 }
 
-TEST_CASE("a vote is given to a candidate that the own log does not name, once members have named it") {
+TEST_CASE("a vote is given to a candidate that this server's log does not name, once members have named it") {
   // 2 is gone, so 4 needs the vote of 3, which does not know 4.
   raft_cluster c;
   REQUIRE(led_by_a_joining_member(c) == 4);

@@ -222,7 +222,7 @@ TEST_CASE("a snapshot that the follower cannot store is sent more and more seldo
 }
 
 // Log and checkpoint are separate files: one may exist without the other after a power failure.
-TEST_CASE("nothing is stored as a snapshot, or given to the state machine, before a term is on the disk") {
+TEST_CASE("no snapshot is stored, and nothing is applied, before a term is on the disk") {
   raft_cluster c;
   c.add_node(2);
   c.stall_disk(2, true);

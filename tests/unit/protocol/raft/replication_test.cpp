@@ -35,7 +35,7 @@ std::size_t count_appends(const raft_cluster& c, const ready& r, std::uint64_t t
 } // namespace
 
 // Dissertation figure 3.6 (figure 7 of the paper): the leader and all kinds of followers.
-TEST_CASE("figure 7: every log becomes the leader's") {
+TEST_CASE("figure 7: every log becomes equal to the leader's") {
   const auto all = make_config({1, 2, 3, 4, 5, 6, 7});
   raft_cluster c;
   start_with(c, 1, all, {1, 1, 1, 4, 4, 5, 5, 6, 6, 6}, 7);
@@ -217,7 +217,7 @@ TEST_CASE("after a large append nothing waits") {
   CHECK(appends_to(c, f).size() == 2);
 }
 
-TEST_CASE("proposals are refused when too much is uncommitted, but never for ever") {
+TEST_CASE("proposals are rejected while too much is uncommitted, but never forever") {
   auto lim = small_limits();
   lim.uncommitted_bytes_max = 100;
   raft_cluster c;
@@ -275,7 +275,7 @@ TEST_CASE("a candidate's own vote counts only when it is on disk") {
   CHECK(one.soft().role == role::leader);
 }
 
-TEST_CASE("a checkpoint is kept up with: entries before it are dropped, those not applied stay") {
+TEST_CASE("the log is truncated up to a checkpoint: entries before it are dropped, those not applied stay") {
   raft_cluster c;
   c.start(1);
   c.tick_all();

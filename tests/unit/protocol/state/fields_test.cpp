@@ -145,7 +145,7 @@ TEST_CASE("records are equal if they differ only in indexes, or in fields that c
   CHECK_FALSE(same_but_for_indexes(a, b));
 }
 
-TEST_CASE("names lead back to their values") {
+TEST_CASE("names map back to their values") {
   check_names<kv_verb>();
   check_names<catalog_verb>();
   check_names<session_behavior>();

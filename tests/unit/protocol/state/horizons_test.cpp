@@ -144,7 +144,7 @@ TEST_CASE("a record valid until a time is valid just before it, and not at it", 
 }
 
 // A client that has not seen the deletion one entry above the horizon would never get it.
-TEST_CASE("tombstones are forgotten up to an index and no further, whichever indexes there are", "[horizons]") {
+TEST_CASE("tombstones are reaped up to an index and no further, whichever indexes exist", "[horizons]") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     INFO("seed " << seed);
     small_world world(seed, false);

@@ -197,7 +197,7 @@ TEST_CASE("archive_transfers: an upload becomes commands, one after the other") 
 }
 
 // A restore through another server may be in progress, which only the tables show.
-TEST_CASE("archive_transfers: the beginning of a restore is checked before it is proposed, also at a retry") {
+TEST_CASE("archive_transfers: the start of a restore is checked before it is proposed, even on a retry") {
   transfers_fixture f;
   auto& e = f.restore("abc", true);
   e.by = state::auth_context{"secret", false, "dc1"};
@@ -227,7 +227,7 @@ TEST_CASE("archive_transfers: the beginning of a restore is checked before it is
     tell(wire::call_outcome::done, state::refusal{"another one is going on"});
     f.check_calls_when_aborted(e, "another one is going on");
   }
-  SECTION("its token is gone, or may not do it any more") {
+  SECTION("its token is gone, or has lost the permission") {
     const auto* why = GENERATE("ACL not found", "Permission denied");
     tell(wire::call_outcome::done, state::refusal{why});
     f.check_calls_when_aborted(e, why, 403);
@@ -276,7 +276,7 @@ TEST_CASE("archive_transfers: an upload that is rejected leaves nothing behind")
     CHECK(e.answer->body == "some reason");
     f.check_aborted(e.transfer->archive);
   }
-  SECTION("because a server is too old for what is in it") {
+  SECTION("because a server is too old for its contents") {
     auto& e = f.restore("abc", true);
     f.unpacked(f.out.take<unpack_archive>(), "command", false);
     const std::string why = "server b may not have feature level 6: install Belay 0.2.0 or newer there";
@@ -289,7 +289,7 @@ TEST_CASE("archive_transfers: an upload that is rejected leaves nothing behind")
     f.decided(f.out.take<propose_write>(), wire::call_outcome::done, state::refusal{"a part is missing"});
     f.check_calls_when_aborted(e, "a part is missing");
   }
-  SECTION("because it is damaged behind its beginning") {
+  SECTION("because it is damaged after its beginning") {
     auto& e = f.restore("abc", true);
     f.unpacked(f.out.take<unpack_archive>(), "command", false);
     f.decided(f.out.take<propose_write>(), wire::call_outcome::done);
@@ -303,7 +303,7 @@ TEST_CASE("archive_transfers: an upload that is rejected leaves nothing behind")
     CHECK(f.out.take<close_archive>().archive == e.transfer->archive);
     CHECK(f.out.list.empty());
   }
-  SECTION("because its client has gone; the log is told once") {
+  SECTION("because its client has disconnected; one entry says so") {
     auto& e = f.restore("abc", true);
     f.unpacked(f.out.take<unpack_archive>(), "command", false);
     f.out.take<propose_write>();
@@ -315,7 +315,7 @@ TEST_CASE("archive_transfers: an upload that is rejected leaves nothing behind")
   }
 }
 
-TEST_CASE("archive_transfers: one restore at a time, until it has ended in whatever way") {
+TEST_CASE("archive_transfers: one restore at a time, until it has ended, successfully or not") {
   transfers_fixture f;
   const auto second_is_refused = [&] {
     const auto posted = f.out.list.size();

@@ -292,7 +292,7 @@ TEST_CASE("local_questions: members are the servers, and the client agents in th
     CHECK(body.find("\"Status\":1", a) < b);
     CHECK(body.find("\"Status\":4", b) != std::string::npos);
   }
-  SECTION("one of which was told to leave") {
+  SECTION("one of which was requested to leave") {
     auto q = f.out.take<read_query>();
     REQUIRE(f.pending.settle(q.id) == &e);
     read_result r;

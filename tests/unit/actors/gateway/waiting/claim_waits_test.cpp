@@ -119,12 +119,12 @@ TEST_CASE("claim_waits: an acquire is decided by the entry that ends its wait, a
     f.found(e, {standing(state::claim_state::held), nullptr});
     CHECK(e.answer->body == "true");
   }
-  SECTION("nobody makes entries any more") {
+  SECTION("there is no leader") {
     f.now += 10s;
     f.found(e, {standing(state::claim_state::waiting), nullptr});
     CHECK(e.answer->status == 500); // not false: it may still be granted
   }
-  SECTION("its token may not look any more") {
+  SECTION("its token has lost the permission") {
     f.waits.answered(e, {e.id, state::query_result{log_index{6}, state::refusal{"Permission denied"}}, 0, true}, f.now);
     CHECK(e.answer->status == 403);
   }
@@ -135,7 +135,7 @@ TEST_CASE("claim_waits: an acquire is decided by the entry that ends its wait, a
   }
 }
 
-TEST_CASE("claim_waits: with a server from before claims an acquire waits as it did there", "[claims]") {
+TEST_CASE("claim_waits: with a server of a version before claims an acquire waits as it did there", "[claims]") {
   waits_fixture f;
   const write_result too_new{{}, wire::call_outcome::refused, {}, {}, "server n2 may not have feature level 5: x"};
   auto& plain = f.asks(acquire(1000), 1s);

@@ -82,7 +82,7 @@ TEST_CASE("all keys that matter of Consul 1.8 are accepted with their defaults")
     "discovery_max_stale":"0s","check_update_interval":"5m","log_level":"INFO")") == "accepted");
 }
 
-TEST_CASE("each key that a drop-in server has to take is taken, also as HCL") {
+TEST_CASE("every key that a drop-in server must accept is accepted, as HCL too") {
   scratch_folder f;
   struct row {
     const char *json, *hcl;

@@ -179,7 +179,7 @@ TEST_CASE("a flag beats a file, a later file an earlier one, and lists are appen
 }
 
 // Reading a pipe without a writer would block the start forever.
-TEST_CASE("of a folder only regular files are read, and links to them", "[B26]") {
+TEST_CASE("only regular files of a folder are read, and links to them", "[B26]") {
   scratch_folder f, elsewhere;
   f.write("1.json", R"({"server":true,"data_dir":"/nonexistent/d","bind_addr":"127.0.0.1"})");
   elsewhere.write("real.json", R"({"node_name":"linked"})");
@@ -609,7 +609,7 @@ TEST_CASE("services and checks of all files count, one or a list of them") {
   CHECK(c.check_update_interval == 1min);
 }
 
-TEST_CASE("a service or check that cannot be is refused at the start, not left out") {
+TEST_CASE("an invalid service or check is rejected at the start, not left out") {
   scratch_folder in;
   struct row {
     const char *more, *complaint;

@@ -65,7 +65,7 @@ response answered(const state::query& q, state::acl_rows rows, render_options op
 
 } // namespace
 
-TEST_CASE("a policy alone has its rules, in a list it has none but is shown as valid everywhere") {
+TEST_CASE("a single policy has its rules; in a list it has none, but is shown as valid everywhere") {
   CHECK(
       shown(row_of(some_policy())) ==
       R"({"ID":"00000000-1111-2222-3333-444444444444","Name":"p","Description":"\u003cd\u003e","Rules":"acl = \"read\"","Hash":"","CreateIndex":3,"ModifyIndex":4})");
@@ -207,7 +207,7 @@ TEST_CASE("no token has rules of its own") {
   CHECK(answered(state::acl_token_read{some_id}, {}, o).status == 403);
 }
 
-TEST_CASE("writes answer with the row, the first one with its secret in front") {
+TEST_CASE("writes return the row; the first one has its secret in front") {
   const auto made = render_write(state::acl_token_set{}, row_of(some_token(), one_link), {}, log_index{5});
   CHECK(made.status == 200);
   CHECK(made.body.starts_with("{\"AccessorID\":\"11111111-0000-0000-0000-000000000001\",\"SecretID\":\"s\""));

@@ -262,7 +262,7 @@ TEST_CASE("a route has its permission, or does not compile") {
   STATIC_REQUIRE_FALSE(std::is_default_constructible_v<route>);
 }
 
-TEST_CASE("few paths are open to everybody") {
+TEST_CASE("few paths are open to every client") {
   std::set<std::string_view> open;
   for (const auto& r : all_routes())
     for (const auto name : method_names_of(r))

@@ -82,7 +82,7 @@ TEST_CASE("the token of a registration: that of the request, else that of its bo
   refuses("PUT", service, R"({"Name":"web","Token":"a\r\nX-Consul-Token: b"})", 400, "Invalid Token");
 }
 
-TEST_CASE("an empty check of a service is none") {
+TEST_CASE("an empty check of a service is ignored") {
   CHECK(agent_requested<agent::register_service>("PUT", "/v1/agent/service/register", R"({"Name":"web","Check":{}})")
             .definition.checks.empty());
   CHECK(agent_requested<agent::register_service>("PUT", "/v1/agent/service/register", R"({"Name":"web","Check":null})")
@@ -160,7 +160,7 @@ TEST_CASE("agent requests that are refused, in the reference's words") {
   refuses("GET", "/v1/event/list?index=x", "", 400, "Invalid index");
 }
 
-TEST_CASE("there are no namespaces at an agent, and other mistakes go before them where they do in Consul") {
+TEST_CASE("an agent rejects namespaces, and other errors take precedence where they do in Consul") {
   constexpr auto no_namespaces =
       "Bad request: Invalid query parameter: \"ns\" - Namespaces are a Consul Enterprise feature";
   for (const auto* path : {"/v1/agent/services", "/v1/agent/checks", "/v1/agent/service/w",

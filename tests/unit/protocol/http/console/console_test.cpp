@@ -66,7 +66,7 @@ TEST_CASE("a client that accepts gzip gets the compressed copy of the build") {
   CHECK_FALSE(ask("GET", "/ui/", {}, {{"Accept-Encoding", "gzip"}}, c.settings).options.gzip);
 }
 
-TEST_CASE("a page without anything of other servers, and in no frame") {
+TEST_CASE("the page loads nothing from other servers, and cannot be framed") {
   const requested_console c;
   for (const auto* path : {"/ui/", "/ui/abc/main.js"}) {
     const auto r = c.get(path);
@@ -89,7 +89,7 @@ TEST_CASE("the root and the path without its slash lead to the console") {
   }
 }
 
-TEST_CASE("there is nothing else under the console's path, and other methods do nothing") {
+TEST_CASE("other paths under the console's path are unknown, and other methods are rejected") {
   const requested_console c;
   for (const auto* path : {"/ui/main.js", "/ui/abc/", "/ui/abc", "/ui/x", "/uix", "/other"}) {
     const auto r = c.get(path);

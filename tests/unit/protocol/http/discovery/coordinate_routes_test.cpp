@@ -50,7 +50,7 @@ TEST_CASE("a coordinate that a client brings") {
   CHECK(r.coordinate.at == coordinates::coordinate{{1, 2.5, -3e-5, 0, 0, 0, 0, 8}, 0.5, -1, 2});
 }
 
-TEST_CASE("coordinates that cannot be read, or are none") {
+TEST_CASE("coordinates that cannot be parsed, or are invalid") {
   struct row {
     std::string body;
     int status;

@@ -120,7 +120,7 @@ TEST_CASE("members that only transactions have, and that only registrations have
           400);
 }
 
-TEST_CASE("bodies that are no transactions") {
+TEST_CASE("bodies that are not transactions") {
   struct row {
     const char *body, *text;
   };

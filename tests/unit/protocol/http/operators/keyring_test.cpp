@@ -59,7 +59,7 @@ TEST_CASE("keyring: the method is the operation, the body has the key", "[keyrin
   CHECK(requested("GET", "?dc=elsewhere").keys.verb == keyring_verb::list);
 }
 
-TEST_CASE("keyring: parameters as Consul judges them", "[keyring]") {
+TEST_CASE("keyring: parameters are checked as in Consul", "[keyring]") {
   CHECK(requested("GET", "?local-only=true").local_only);
   CHECK_FALSE(requested("GET", "?local-only=0").local_only);
   CHECK_FALSE(requested("POST", "?local-only=false", "{}").local_only);

@@ -99,7 +99,7 @@ TEST_CASE("autopilot: errors are reported in Consul's words") {
   CHECK(refusal_to("DELETE", "/v1/operator/raft/peer?dc=nowhere&id=a").body == "No path to datacenter");
 }
 
-TEST_CASE("of the modes of reads a snapshot accepts only stale") {
+TEST_CASE("a snapshot accepts only the read mode stale") {
   for (const auto* ignored : {"?consistent", "?cached&consistent", "?max_stale=abc"})
     CHECK(std::get<snapshot_save>(ask("GET", std::string("/v1/snapshot") + ignored).action).stale == false);
   CHECK(std::get<snapshot_save>(ask("GET", "/v1/snapshot?stale&consistent").action).stale);

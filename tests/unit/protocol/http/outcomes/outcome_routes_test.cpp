@@ -108,7 +108,7 @@ TEST_CASE("reads have no key") {
   CHECK(std::holds_alternative<read_request>(keyed("PUT", "/v1/txn", R"([{"KV":{"Verb":"get","Key":"a"}}])")));
 }
 
-TEST_CASE("what makes two requests one") {
+TEST_CASE("which requests count as copies of each other") {
   const auto print = [](std::string_view method, std::string_view target, std::string_view body) {
     return mark_of(keyed(method, target, body)).print;
   };

@@ -82,7 +82,7 @@ TEST_CASE("cached: a server answers from its tables, also without a leader, and 
   CHECK_FALSE(parse(r, usual_settings(), [] { return fresh_uuid; }).cached);
 }
 
-TEST_CASE("cached: all that decides about the response is part of its key, and nothing else") {
+TEST_CASE("cached: the key of a response has everything that the response depends on, and nothing else") {
   const auto one =
       cached("/v1/health/service/web?tag=b&cached&index=7&passing&wait=3s&tag=a&token=secret&stale&pretty");
   REQUIRE(one);

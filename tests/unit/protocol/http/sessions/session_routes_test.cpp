@@ -65,7 +65,7 @@ TEST_CASE("LockDelay: a text, nanoseconds, or seconds when it is small") {
     CHECK(created(std::string("{\"LockDelay\":") + negative + "}").lock_delay_ns < 0);
 }
 
-TEST_CASE("the check lists decide about each other") {
+TEST_CASE("the two lists of checks affect each other") {
   struct row {
     const char* body;
     names checks, node_checks, service_checks;
@@ -152,7 +152,7 @@ TEST_CASE("a session is named in the path") {
 }
 
 // Go's client sends its QueryOptions with a renewal; Consul reads them.
-TEST_CASE("a renewal reads the parameters of a read, and they go before the namespace") {
+TEST_CASE("a renewal parses the parameters of a read, and their errors take precedence over the namespace") {
   const std::string renew = "/v1/session/renew/5F1a1a6e-0c8e-4d8f-9a55-2f6d3f1f1a01";
   for (const auto& [query, text] :
        {std::pair{"?index=abc", "Invalid index"},
@@ -165,7 +165,7 @@ TEST_CASE("a renewal reads the parameters of a read, and they go before the name
   CHECK(std::holds_alternative<session_renew>(ask("PUT", renew + "?wait=5s&index=7&stale").action));
 }
 
-TEST_CASE("members of a session that are not the client's must have the right type") {
+TEST_CASE("members of a session that clients cannot set must have the right type") {
   for (const auto* member :
        {"\"CreateIndex\":\"x\"", "\"ModifyIndex\":-1", "\"ID\":1", "\"ServiceChecks\":[{\"Namespace\":1}]"})
     CHECK(refusal_to("PUT", "/v1/session/create", std::string("{") + member + "}").status == 400);
@@ -173,7 +173,7 @@ TEST_CASE("members of a session that are not the client's must have the right ty
 }
 
 // A "true" in response to such a destroy would mean that a session has ended which never existed.
-TEST_CASE("texts of 36 characters that can be no ID are refused as Consul's tables refuse them") {
+TEST_CASE("texts of 36 characters that cannot be an ID are rejected as by Consul's tables") {
   const std::string begins = "failed session lookup: index error: ";
   for (const auto& [id, complaint] : {
            std::pair{"zzzzzzzz-1111-2222-3333-444444444444", "Invalid UUID: encoding/hex: invalid byte: U+007A 'z'"},

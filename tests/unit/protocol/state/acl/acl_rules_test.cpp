@@ -53,7 +53,7 @@ TEST_CASE(
   CHECK(d.token_count() == 3);
 }
 
-TEST_CASE("bootstrap happens once, and once more for each index of the last time") {
+TEST_CASE("bootstrap succeeds once, and again only with the index of the previous one") {
   acl_driver with_master;
   CHECK(with_master.refused(with_master.apply(acl_bootstrap{uuid(5), uuid(6), 7, {}})) ==
         "Permission denied: ACL bootstrap no longer allowed (reset index: 1)");

@@ -128,7 +128,7 @@ TEST_CASE("secrets are looked up as they are, IDs and names in any case") {
   CHECK_FALSE(t.policy_named("name"));
 }
 
-TEST_CASE("a token opens nothing from its end on, and is removed with it") {
+TEST_CASE("a token permits nothing after it expires, and is removed then") {
   undo_log log;
   acl_table t(log);
   t.put(token_row(uuid(2), "s", {}, 100));

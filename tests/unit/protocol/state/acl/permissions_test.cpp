@@ -311,7 +311,7 @@ TEST_CASE("changes of keys: each is authorized by itself, and hidden ones move t
   CHECK(d.refused_read(secret, q) == denied);
 }
 
-TEST_CASE("the right to write a name is not the right to delete the tree below it") {
+TEST_CASE("permission to write a name is not permission to delete the tree below it") {
   CHECK(detects_mutant("tree_deleted_by_right_to_its_name", [] {
     acl_driver d;
     d.set("app/a");
@@ -321,7 +321,7 @@ TEST_CASE("the right to write a name is not the right to delete the tree below i
   }));
 }
 
-TEST_CASE("rows are left out of answers that may not be seen") {
+TEST_CASE("rows that may not be seen are left out of answers") {
   CHECK(detects_mutant("reads_not_filtered", [] {
     acl_driver d;
     d.set("hidden");
@@ -455,7 +455,7 @@ TEST_CASE("a lock delay is not revealed to a token without permission for the ke
   CHECK(errors_of(d.apply_as(management_secret, txn{{lock}})) == texts{"0 failed to lock key \"k\" due to lock delay"});
 }
 
-TEST_CASE("sessions go by their nodes; unknown ones are answered first") {
+TEST_CASE("permissions on sessions are those on their nodes; unknown sessions are answered first") {
   acl_driver d;
   const auto mine = d.token(R"(session "n" { policy = "write" } session "m" { policy = "read" })");
   const auto s = d.open(1);
@@ -765,7 +765,7 @@ TEST_CASE("an archive is restored on behalf of a token with permission, and not 
   CHECK_FALSE(d.get("after"));
 }
 
-TEST_CASE("the permissions of a token are sent to the server that decides elsewhere") {
+TEST_CASE("the permissions of a token are sent to the server that decides") {
   acl_driver d;
   const auto secret = d.token(R"(
     agent "a" { policy = "read" } event "e" { policy = "write" } query "q" { policy = "read" }
@@ -802,7 +802,7 @@ TEST_CASE("the permissions of a token are sent to the server that decides elsewh
   CHECK_FALSE(own.may);
 }
 
-TEST_CASE("two tokens with the same request do not share it") {
+TEST_CASE("the same request with two tokens is not shared") {
   query a = kv_get{"k"}, b = kv_get{"k"};
   CHECK(same_question(a, b));
   a.by = auth_context{"s", true, "dc1"};

@@ -36,7 +36,7 @@ catalog_register node_with_id(const std::string& name, const std::string& id, co
 
 } // namespace
 
-TEST_CASE("identical registrations: node and service keep still, a check moves only the checks table") {
+TEST_CASE("identical registrations: node and service change nothing, a check changes only the checks table") {
   driver d;
   d.add_service("n", "w1", "web");  // 1
   d.add_check("n", "c", "passing"); // 2
@@ -427,7 +427,7 @@ TEST_CASE("the instances of an answer share the checks of their node") {
   }
 }
 
-TEST_CASE("an answer about health that would be too large is refused before it is made") {
+TEST_CASE("an answer about health that would be too large is rejected before it is built") {
   auto d = node_with_services(600, "web");
   d.apply(checks_of_node(800, "passing"));
   const auto answer = d.m.evaluate(health_service{"web", {}, {}, true});

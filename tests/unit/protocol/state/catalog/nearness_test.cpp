@@ -46,7 +46,7 @@ const auto of_instance = [](const auto& row) { return row.node->node; };
 
 } // namespace
 
-TEST_CASE("lists begin with what is near, and end with what was not measured, in its order") {
+TEST_CASE("lists begin with the nearest rows, and end with those not measured, in their order") {
   driver d;
   for (const auto* node : {"a", "b", "c", "d", "e"}) {
     d.add_service(node, "w1", "web");
@@ -73,14 +73,14 @@ TEST_CASE("lists begin with what is near, and end with what was not measured, in
   CHECK(of("d") == as_they_are);
 }
 
-TEST_CASE("questions with another near are other questions") {
+TEST_CASE("queries with another near are different queries") {
   query a{catalog_nodes{}}, b{catalog_nodes{}};
   CHECK(same_question(a, b));
   b.near = "n";
   CHECK_FALSE(same_question(a, b));
 }
 
-TEST_CASE("coordinates are shown of nodes that are registered, and have an index of their own") {
+TEST_CASE("coordinates of registered nodes are shown, and have an index of their own") {
   driver d;
   d.add_service("n", "w1", "web");
   const auto digest = d.m.digest();

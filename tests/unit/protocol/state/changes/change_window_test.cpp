@@ -84,7 +84,7 @@ TEST_CASE("keys deleted with a session are expired, and released locks are set w
   CHECK(rows.list[1].row->session.empty());
 }
 
-TEST_CASE("prefixes and kinds choose, and never renumber") {
+TEST_CASE("prefixes and kinds select changes, and never renumber them") {
   driver d;
   const auto base = d.index();
   d.set("a/1");
@@ -98,7 +98,7 @@ TEST_CASE("prefixes and kinds choose, and never renumber") {
         texts{"4.0 delete a/1", "4.1 delete b/1", "4.2 delete c/1"});
 }
 
-TEST_CASE("a server that lags sends nothing, and nothing older") {
+TEST_CASE("a server that lags sends neither changes nor an older cursor") {
   driver d;
   d.set("a");
   const change_position ahead{log_index{d.index().value + 5}, 3};

@@ -44,7 +44,7 @@ void restore(driver& d) {
 
 } // namespace
 
-TEST_CASE("a history is of one cluster and its newest restore") {
+TEST_CASE("a history identifies a cluster and its newest restore") {
   const auto born = history_id::of(cluster, {});
   CHECK(born == history_id::of(cluster, {}));
   CHECK(born != history_id::of(other_cluster, {}));

@@ -163,7 +163,7 @@ TEST_CASE("restarts find a copy with a hole") {
   CHECK(seed <= 20);
 }
 
-TEST_CASE("of a key that changes again and again each value is written once") {
+TEST_CASE("each value of a key that changes repeatedly is written once") {
   driver d;
   disk_copy disk;
   disk.take(d);
@@ -204,7 +204,7 @@ TEST_CASE("a change whose predecessor is dropped is written again, with the row 
   CHECK(all_answers(fresh, {"a", "other"}) == all_answers(d.m, {"a", "other"}));
 }
 
-TEST_CASE("a copy that is ahead of its checkpoint serves up to there") {
+TEST_CASE("a copy that is ahead of its checkpoint serves changes up to the checkpoint") {
   // The copy is written first; then the power fails.
   driver d;
   disk_copy disk;
@@ -235,7 +235,7 @@ TEST_CASE("tables that replace others have no copy") {
   CHECK_FALSE(fresh.take_unkept_changes(true).behind);
 }
 
-TEST_CASE("a copy that does not fit is not taken") {
+TEST_CASE("a copy that does not fit is not used") {
   driver d;
   disk_copy disk;
   d.set("a", "1");
@@ -243,7 +243,7 @@ TEST_CASE("a copy that does not fit is not taken") {
   d.set("a", "2");
   disk.take(d);
   auto& kept = disk.kept();
-  SECTION("one is missing of which another goes on") {
+  SECTION("one is missing that another continues") {
     kept.erase(kept.begin());
   }
   SECTION("the newest of a key is missing") {

@@ -85,7 +85,7 @@ TEST_CASE("readers are granted together, and a writer between them keeps its pos
 }
 
 // Rule 10: "one replicated mark; several grants of one entry differ".
-TEST_CASE("fences rise over claims and locks of keys, and differ within an entry") {
+TEST_CASE("fencing tokens grow over claims and locks of keys, and differ within an entry") {
   const auto differ = [] {
     claims_driver d;
     const auto a = d.open(1), b = d.open(2), c = d.open(3);
@@ -188,7 +188,7 @@ TEST_CASE("mutant: claim_granted_past_deadline") {
 }
 
 // Rule 14: "Every entry first expires what is due, at most 1,000 items".
-TEST_CASE("an entry ends a thousand things that are due, and the alarm rings again") {
+TEST_CASE("an entry ends at most a thousand due items, and the timer fires again") {
   claims_driver d;
   const auto a = d.open(1);
   d.asks("x", a);

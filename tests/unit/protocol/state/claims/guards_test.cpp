@@ -100,7 +100,7 @@ TEST_CASE("every path on which a key is written: table") {
   CHECK(d.sound());
 }
 
-TEST_CASE("a recursive delete meets the guards below it") {
+TEST_CASE("a recursive delete checks the guards below it") {
   CHECK(detects_mutant("guard_below_tree_ignored", [] {
     claims_driver d;
     d.set("g/a", "v");
@@ -168,7 +168,7 @@ TEST_CASE("what the end of a session does under a guard") {
 
 // Situation: a tenant sets write guards without end, from one address or token. Event: another
 // client sets a guard. It would be refused by a full table (audit of November 2026, B14).
-TEST_CASE("a client that sets guards without end keeps no other from guarding", "[B14]") {
+TEST_CASE("a client that keeps setting guards does not prevent others from setting theirs", "[B14]") {
   claims_driver d;
   const auto guards_from = [&](const std::string& client, const std::string& prefix) {
     command c = guard_set{prefix, claim_n};

@@ -139,7 +139,7 @@ TEST_CASE("cycles through queues, through locks of keys, and through a larger pr
 }
 
 // Rule 32: "The search visits at most 10,000 nodes in a fixed order", then finds "none".
-TEST_CASE("a search that finds no end is reported") {
+TEST_CASE("a search that exceeds its limit is reported") {
   claims_driver d;
   const auto a = d.open(1);
   d.asks("x", a, {}, permits(1, 1));

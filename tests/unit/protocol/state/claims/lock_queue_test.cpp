@@ -118,7 +118,7 @@ TEST_CASE("a wait that is requested again keeps its position, whatever order the
   CHECK(detects_mutant("renewed_wait_withdrawn", keeps));
 }
 
-TEST_CASE("a withdrawal changes nothing of a held, ended or unknown claim") {
+TEST_CASE("a withdrawal does not affect a held, ended or unknown claim") {
   claims_driver d;
   const auto a = d.open(1), b = d.open(2);
   d.queue("k", a);

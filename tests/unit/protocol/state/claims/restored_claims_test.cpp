@@ -93,7 +93,7 @@ TEST_CASE("a holder that a restore brings back requests again while a lock delay
 
 // The archive brings back a, whose end was forgotten after ten minutes. b held the lock later. Now
 // a needs a fencing token above b's, or resources would reject a and accept b's late writes.
-TEST_CASE("a holder that a restore brings back gets a fence above all that others had in between") {
+TEST_CASE("a holder that a restore brings back gets a fencing token above all that were granted in between") {
   const auto above = [] {
     claims_driver d;
     const auto a = d.open(1), b = d.open(2);
@@ -177,7 +177,7 @@ TEST_CASE("an archive of another cluster with much larger fencing tokens and tic
   CHECK(d.fence("x", "b") > d.fence("y", "y"));
 }
 
-TEST_CASE("rows that no request could have led to are left out, or refused") {
+TEST_CASE("rows that no request could have created are left out, or rejected") {
   claims_driver d;
   const auto a = d.open(1), b = d.open(2);
   d.asks("x", a, "a");

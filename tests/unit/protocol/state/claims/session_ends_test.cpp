@@ -38,7 +38,7 @@ ended_session_ptr ended_session_of(const claims_driver& d, const std::string& id
 } // namespace
 
 // docs/reference/claims.md, rule 17: "A dead semaphore holder withholds its own permits"; a reader: writers.
-TEST_CASE("ghosts of semaphores withhold their own permits") {
+TEST_CASE("delayed holders of semaphores withhold their own permits") {
   const auto withholds = [] {
     claims_driver d;
     const auto a = d.open(1, 5000), b = d.open(2);
@@ -56,7 +56,7 @@ TEST_CASE("ghosts of semaphores withhold their own permits") {
   CHECK(detects_mutant("ghosts_not_looked_at", withholds));
 }
 
-TEST_CASE("ghosts of readers block writers only; without a lock delay there is none") {
+TEST_CASE("delayed holders that were readers block writers only; without a lock delay there are none") {
   claims_driver d;
   const auto a = d.open(1, 5000), b = d.open(2), c = d.open(3);
   d.asks("x", a, "a", shared());
@@ -77,7 +77,7 @@ TEST_CASE("ghosts of readers block writers only; without a lock delay there is n
 }
 
 // Rule 18: "its waiting claims leave, and their parked requests get 404 with the cause".
-TEST_CASE("the end of a session ends its claims, its waits, and lets others in, with one entry") {
+TEST_CASE("the end of a session ends its claims and waits, and grants to others, in one entry") {
   const auto gone = [] {
     claims_driver d;
     const auto a = d.open(1), b = d.open(2), c = d.open(3);
@@ -185,7 +185,7 @@ TEST_CASE("sessions that ended are remembered with their cause") {
   CHECK_FALSE(ended_session_of(d, uuid(77)));
 }
 
-TEST_CASE("the ring has ten thousand sessions, and the oldest go first") {
+TEST_CASE("the ring has ten thousand sessions, and the oldest are dropped first") {
   claims_driver d;
   d.alarm();
   for (int i = 1; i <= static_cast<int>(ended_sessions_max) + 1; ++i)

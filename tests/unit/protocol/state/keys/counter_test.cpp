@@ -86,7 +86,7 @@ TEST_CASE("add keeps flags and holder") {
   CHECK(d.get("k")->fence == fence);
 }
 
-TEST_CASE("add in a transaction returns the sum; a rejected one takes all back") {
+TEST_CASE("add in a transaction returns the sum; a rejected one undoes the transaction") {
   driver d;
   kv_op add;
   add.verb = kv_verb::add;

@@ -265,7 +265,7 @@ TEST_CASE("lists of every table that are read in slices are of the moment when t
   }
 }
 
-TEST_CASE("short reads are no long ones") {
+TEST_CASE("short reads are not read in slices") {
   driver d;
   d.set("a");
   CHECK(d.m.begin_long_read(kv_list{""}) == nullptr);

@@ -188,7 +188,7 @@ TEST_CASE("a deleted tree is removed in slices of the requested number of rows")
 }
 
 // The thread that applies entries also answers reads: a large tree must not delay other clients.
-TEST_CASE("removing 300,000 keys takes the thread of all clients about as long as removing 3,000") {
+TEST_CASE("removing 300,000 keys occupies the state machine's thread about as long as removing 3,000") {
   const auto time_of = [](std::size_t keys) {
     machine m;
     effects changed;

@@ -228,7 +228,7 @@ TEST_CASE("the rows of the keys that will be looked up are fetched ahead") {
     CHECK(fetched[i] == m.find(names[i])->value);
 }
 
-TEST_CASE("keys that are not there, and a map without rows, are fetched without harm") {
+TEST_CASE("prefetching missing keys, or in an empty map, does no harm") {
   for (const std::size_t rows : {0, 1, 100}) {
     chunked_map<number, 8, 4> m;
     for (std::size_t i = 0; i < rows; ++i) {

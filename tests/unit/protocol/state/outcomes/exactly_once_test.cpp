@@ -67,7 +67,7 @@ TEST_CASE("a write that is sent again is answered as the first time, and does no
   CHECK(response(d.apply(once(d, "k2", kv_write{adding("n")}))) == "2");
 }
 
-TEST_CASE("the decision of an entry is kept, false too") {
+TEST_CASE("the decision of an entry is kept, even if it is false") {
   driver d;
   d.set("k");
   CHECK(response(d.apply(once(d, "c", kv_write{op_on(kv_verb::cas, "k", "w", 1000)}))) == "false");
@@ -93,7 +93,7 @@ TEST_CASE("ids chosen for the first copy return") {
   CHECK(d.session(uuid(2)) == nullptr);
 }
 
-TEST_CASE("a key that is used for something else is refused") {
+TEST_CASE("a key that was used for another write is rejected") {
   driver d;
   d.apply(once(d, "k", kv_write{adding("a")}, 1));
   CHECK(response(d.apply(once(d, "k", kv_write{adding("b")}, 2))) == "other-request");
@@ -179,7 +179,7 @@ TEST_CASE("a transaction whose response is too large to be kept is not executed"
   CHECK(response(d.apply(large)) == "35 results, 0 errors"); // without a key
 }
 
-TEST_CASE("values that are not shown are not kept") {
+TEST_CASE("values that a response does not show are not kept") {
   driver d;
   txn t;
   t.ops.emplace_back(op_on(kv_verb::set, "k", std::string(100'000, 'x')));
@@ -232,7 +232,7 @@ TEST_CASE("outcomes return from a checkpoint, with their responses") {
         "sealed");
 }
 
-TEST_CASE("outcomes are limited, and none is dropped for another one") {
+TEST_CASE("the number of outcomes is limited, and none is dropped for another one") {
   driver d;
   d.m.finish_load(d.index(), d.now);
   // Rows as from a checkpoint, so that the test does not take minutes.
@@ -255,7 +255,7 @@ TEST_CASE("outcomes are limited, and none is dropped for another one") {
   CHECK(response(d.apply(kv_write{adding("n")})) == "1"); // without a key
 }
 
-TEST_CASE("a key is printable, short, and no step of a path") {
+TEST_CASE("a key is printable, short, and not a step of a path") {
   struct row {
     const char* name;
     std::string key;
@@ -279,7 +279,7 @@ TEST_CASE("a key is printable, short, and no step of a path") {
   }
 }
 
-TEST_CASE("a restore takes back effects, and no outcome") {
+TEST_CASE("a restore undoes effects, but not outcomes") {
   driver d;
   d.apply(once(d, "a", kv_write{adding("n")}));
   const auto archive = std::make_shared<const std::vector<dirty_row>>(d.m.all_rows());

@@ -215,7 +215,7 @@ TEST_CASE("a restore continues after a checkpoint between any two of its steps")
   }
 }
 
-TEST_CASE("steps of unknown outcome may be proposed again; a gap is noticed") {
+TEST_CASE("steps with an unknown outcome may be proposed again; a gap is detected") {
   driver d;
   populate(d);
   const auto saved = save(d.m);
@@ -255,7 +255,7 @@ TEST_CASE("a running restore is not restarted by another one, unless it has made
   CHECK(begun_by("other").empty());
   d.apply(steps[1]); // it continues
   CHECK(begun_by("other") == going_on);
-  SECTION("given up") {
+  SECTION("abandoned") {
     d.apply(restore_abort{"r"});
   }
   SECTION("put in force") {
@@ -345,7 +345,7 @@ TEST_CASE("lock delays go on through a restore, and a lock that is lost by it ha
   CHECK(refused.note.retry_after_ms == 20'000);
 }
 
-TEST_CASE("a lock delay by a clock that ran ahead ends within the longest delay there is") {
+TEST_CASE("a lock delay from a clock that ran ahead ends within the maximum delay") {
   driver ahead;
   ahead.now.value += 365ull * 24 * 3600 * 1000;
   const auto s = ahead.open(1, 30'000);
@@ -372,7 +372,7 @@ TEST_CASE("rows that refer to nothing are not put in force") {
   CHECK(d.m.digest() == d.m.recompute_digest());
 }
 
-TEST_CASE("fences never go back, whatever happens between two grants") {
+TEST_CASE("fencing tokens never go back, whatever happens between two grants") {
   // Holders come and go; keys are put, deleted and created again; the node restarts; archives of
   // any age are restored, also one of a cluster that is far ahead. Each new grant must have a
   // larger fencing token than any before.
@@ -465,7 +465,7 @@ TEST_CASE("a restore brings back policies, roles and tokens, and removes later o
   CHECK(d.refused_read(kept, kv_get{"k"}).empty());
 }
 
-TEST_CASE("an archive from before ACLs leaves none; the next first entry makes them again") {
+TEST_CASE("an archive from before ACLs leaves none; the next first entry creates them again") {
   driver before;
   before.set("k");
   acl_driver d;
@@ -477,7 +477,7 @@ TEST_CASE("an archive from before ACLs leaves none; the next first entry makes t
 }
 
 // The cluster time of an archive's cluster is meaningless here.
-TEST_CASE("tokens of an archive end, at the latest when they would have ended had they begun now") {
+TEST_CASE("tokens of an archive expire no later than if they had been created now") {
   acl_driver other;
   other.now = cluster_time{1'000'000};
   const auto brief = other.token("", 5'000);
@@ -498,7 +498,7 @@ TEST_CASE("tokens of an archive end, at the latest when they would have ended ha
   CHECK(ahead.m.digest() == ahead.m.recompute_digest());
 }
 
-TEST_CASE("of two rows of an archive with the same name or secret the second is left out") {
+TEST_CASE("if two rows of an archive have the same name or secret, the second is left out") {
   acl_driver d;
   auto a = save(d.m);
   acl_policy p;
@@ -517,7 +517,7 @@ TEST_CASE("of two rows of an archive with the same name or secret the second is 
   CHECK(std::get<acl_rows>(d.m.evaluate(acl_policy_list{}).data).list.size() == 2);
 }
 
-TEST_CASE("rows of policies, roles and tokens that no request could have made are complained of") {
+TEST_CASE("rows of policies, roles and tokens that no request could have created are reported") {
   const auto wrong = [](auto record) {
     using type = decltype(record);
     return complaint_of({type::in, "k", std::make_shared<type>(std::move(record))}).has_value();
@@ -564,7 +564,7 @@ TEST_CASE("rows of policies, roles and tokens that no request could have made ar
 }
 
 // A server started in the middle of a restore has not sorted its keys meanwhile.
-TEST_CASE("keys are the same whether they were put in order ahead or not") {
+TEST_CASE("keys are the same whether they were sorted in advance or not") {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     INFO("seed " << seed);
     seeded_random random(seed);
