@@ -70,7 +70,8 @@ struct renew_result {
   bool ok = false;
   state::session_ptr session; ///< null: no such session
   std::string text;           ///< !ok
-  /// Several sessions: lifetime of each in ms, in order; zero: no TTL; nullopt: none, or it ends.
+  /// For a list of sessions: the lifetime of each in ms, in order; zero: no TTL; nullopt: no such
+  /// session, or it is ending.
   std::vector<std::optional<std::uint64_t>> of_list = {};
 };
 
@@ -207,7 +208,7 @@ struct cluster_view {
   raft::configuration config;
   node_id self;
   bool serving = false;        ///< this is the leader, and an entry of its own term is committed
-  raft::cluster_clock clock{}; ///< serving: how the leader stamps entries
+  raft::cluster_clock clock{}; ///< the clock that stamps entries, if `serving`
   state::history_scope history{};
 };
 /// raft_peer -> health_checks, while this node leads and serves: which members respond, on every
@@ -373,8 +374,8 @@ struct publish_effects {
 struct queries_touched {
   std::vector<request_id> ids;
   bool expired = false;
-  log_index quiet_up_to =
-      {}; ///< nothing published up to this index has affected them since they were parked, or evaluated
+  /// Nothing published up to this index has affected them since they were parked, or evaluated.
+  log_index quiet_up_to = {};
 };
 
 // ---- lock_delay_tracker
@@ -400,8 +401,8 @@ struct renew_request {
   origin from;
   std::string sessions;    ///< as in renew_session
   monotonic_time deadline; ///< until then it may be retried, with this leader or the next
-  term_id confirmed =
-      {}; ///< a quorum confirmed that term's leader after the request arrived; zero: relies on the lease
+  /// A quorum confirmed that term's leader after the request arrived; zero: relies on the lease.
+  term_id confirmed = {};
 };
 /// session_reaper -> raft_peer
 struct renew_answer {
@@ -505,8 +506,8 @@ struct status_result {
   log_index digest_at;
   agent::agent_counts registered;     ///< registered with this node
   coordinates::coordinate coordinate; ///< this server's coordinate; the origin if it measures none
-  std::vector<coordinates::row>
-      servers; ///< coordinates of the members whose coordinate is known, by name; only on request
+  /// Coordinates of the members whose coordinate is known, by name; only on request.
+  std::vector<coordinates::row> servers;
   std::vector<peer_status> peers;
 };
 

@@ -291,7 +291,7 @@ private:
     bool renewed = false;
   };
 
-  /// Waits for the end of one of the sample.
+  /// Waits for the end of one session of the sample.
   void watch(lifetime& l, const std::string& target, const std::string& index) {
     l.watcher->ask(http::verb::get, target + (index.empty() ? "" : "?wait=600s&index=" + index), {},
                    [this, &l, target](int status, const std::string& body) {

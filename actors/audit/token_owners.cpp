@@ -12,7 +12,7 @@ namespace {
 // A token never changes its accessor, but it may be deleted, and its description may change.
 constexpr std::chrono::seconds known_for{1};
 constexpr std::size_t known_max = 1000;
-// The tables answer such queries at once.
+// Lookups that take longer are given up. The tables usually answer at once.
 constexpr std::chrono::seconds patience{5};
 
 token_owner owner_in(const read_result& r) {

@@ -476,6 +476,9 @@ void peer_link::on_accepted_closed(incoming_map::iterator it) {
 
 // ---- received data
 
+/// Received bytes, of a connection that this server dialled or accepted. An accepted connection is
+/// charged for them while its peer is unverified. TLS removes its layer if there is one; the rest
+/// is frames.
 void peer_link::on_data(const caf::io::new_data_msg& msg) {
   const std::string_view bytes(msg.buf.data(), msg.buf.size());
   const auto it = incoming_.find(msg.handle);
@@ -600,8 +603,8 @@ void peer_link::on_hello(incoming& in, const wire::hello& h, bool first) {
     if (!first && !is_numeric(h.self.address))
       return;
     if (before != address_of_.end()) {
-      // The peer has moved, or another server pretends to be it. If it is still reached at the old
-      // address, it has not moved; if not, another server may respond there.
+      // The peer has moved, or another server pretends to be it. If this server can still reach it
+      // at the old address, it has not moved. Otherwise another server may respond there.
       const auto there = outgoing_.find(before->second);
       const bool reached = there != outgoing_.end() && there->second.state == dial_state::up &&
                            there->second.peer == id && there->second.confirmed;

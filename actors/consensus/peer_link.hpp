@@ -27,8 +27,8 @@ struct peer_link_settings {
   std::uint16_t listen_port = 0;
   std::uint64_t seed = 1;
   std::chrono::milliseconds dial_deadline{1000};
-  std::chrono::milliseconds silence_limit{
-      3000}; ///< unacknowledged data for this long ends a connection (TCP_USER_TIMEOUT)
+  /// Unacknowledged data for this long ends a connection (TCP_USER_TIMEOUT).
+  std::chrono::milliseconds silence_limit{3000};
   /// A peer is lost if it has sent nothing for this long; its hello is due every second. A machine
   /// without power closes no connections.
   std::chrono::milliseconds hello_limit{10'000};
@@ -167,8 +167,8 @@ private:
   seeded_random random_;
   pending_connections pending_;
   name_lookups names_;
-  log_rate_limiter log_limit_,
-      log_limit_of_known_; ///< for lines about unverified peers; for known hosts and peers to dial
+  /// For lines about unverified peers; for known hosts and peers to dial.
+  log_rate_limiter log_limit_, log_limit_of_known_;
   wire::hello hello_;
   std::vector<identified_peer> early_agents_; ///< client agents that connected before this server knew its own role
   monotonic_time next_hello_{};

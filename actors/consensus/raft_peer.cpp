@@ -275,6 +275,9 @@ void raft_peer::make_up_for_ticks() {
   count_silence(ticks);
 }
 
+/// Advances everything that depends on time, in this order: the Raft core, waiting calls and
+/// barriers, formation and membership, then reports to operators and peers. schedule_flush()
+/// carries out the results.
 void raft_peer::on_tick() {
   const auto now = local_now();
   const int ticks = take_ticks(1);

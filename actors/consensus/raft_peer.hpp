@@ -30,22 +30,24 @@ namespace belay::actors {
 
 struct raft_peer_settings {
   raft::limits limits;
-  std::chrono::milliseconds queue_timeout{
-      7000}; ///< how long a request waits for a leader (performance.rpc_hold_timeout)
+  /// How long a request waits for a leader (performance.rpc_hold_timeout).
+  std::chrono::milliseconds queue_timeout{7000};
   /// Entries kept before a checkpoint, for followers that are a little behind (raft_trailing_logs).
   std::uint64_t trailing_entries = 10240;
-  /// This server shall have no vote (read_replica).
+  /// This server must not have a vote (read_replica).
   bool replica = false;
-  bool coordinates =
-      false; ///< measures its network coordinates, and exchanges them with the other servers (docs/internals/adr/0015)
+  /// Measure network coordinates, and exchange them with the other servers (docs/internals/adr/0015).
+  bool coordinates = false;
   /// The settings in force until operators set some (docs/contract/12).
   state::autopilot_settings autopilot;
   /// A member that is silent this long counts as failed (serfHealth, SerfStatus, list of members).
-  /// Consul's gossip is about as fast in small clusters. Far above an election: sessions end by it.
+  /// Consul's gossip is about as fast in small clusters. It is far above an election timeout,
+  /// because sessions of a failed member end.
   std::chrono::milliseconds member_silence{5000};
   forward::shedding_rules shedding; ///< for writes that other servers forward
   std::uint64_t seed = 1;
-  /// The level that it announces and proposes. Lower in simulations of an older server.
+  /// The feature level that this server announces and proposes; lower in simulations of an older
+  /// server.
   state::feature_level level = state::own_level;
   /// Level of the commands whose effects are in the tables at the start of this server.
   state::feature_level level_in_tables = 0;
@@ -260,9 +262,9 @@ private:
 
   bool started_ = false;
   wake_ups wake_ups_{wake_ups::begun::by_others};
-  int sleeps_for_ = 1;         ///< number of ticks in this sleep that are not executed yet
+  int sleeps_for_ = 1;         ///< number of ticks in the current sleep that have not been executed
   monotonic_time ticked_at_{}; ///< ticks are executed up to this time
-  bool active_ = false;        ///< active: messages other than frames arrived since the last tick
+  bool active_ = false;        ///< messages other than frames arrived since the last tick
   bool flush_scheduled_ = false;
   bool broadcast_scheduled_ = false;
   send_frames outbox_;
@@ -322,8 +324,8 @@ private:
   wire::hello announced_;
   std::uint64_t note_due_ = 0; ///< the cluster that this node has joined, until it is on the disk
   monotonic_time retry_note_at_{};
-  std::uint64_t note_after_token_ =
-      0; ///< once this batch is durable, so is the log that existed when it joined; 0: not known
+  /// Once this batch is durable, so is the log that existed when it joined; 0: not known.
+  std::uint64_t note_after_token_ = 0;
 
   forward::pending_calls calls_;
   forward::load_shedder shedder_;

@@ -74,7 +74,7 @@ void raft_peer::carry_out_calls() {
                action);
 }
 
-/// Leaves out what servers of the previous version do not understand while there is one.
+/// While a member has the previous version, leaves out what that version does not understand.
 payload raft_peer::in_common_words(payload command) const {
   if (!not_understood(*command))
     return command;

@@ -27,8 +27,8 @@ public:
 
   struct circumstances {
     bool waited = false; ///< for a change: then the result is new in any case
-    std::chrono::seconds silent_for{
-        0}; ///< time since the last contact to a leader, while there is none; zero: there is one
+    /// Time since the last contact to a leader, while there is none; zero: there is one.
+    std::chrono::seconds silent_for{0};
   };
   /// Call it for an answer with status 200.
   /// @param secret of the token; empty: anonymous

@@ -30,8 +30,9 @@ struct client_agent_connection {
 /// A connection that one gateway accepted and another one is to serve.
 struct accepted_connection {
   int fd = -1; ///< non-blocking; the receiver has to close it
-  const std::string* address =
-      nullptr; ///< as returned by client_admission::admit(); the receiver calls leave() for it at its end
+  /// As returned by client_admission::admit(). The receiver calls leave() with it when the
+  /// connection ends.
+  const std::string* address = nullptr;
   bool https = false;
 };
 

@@ -41,7 +41,7 @@ namespace belay::actors {
 
 /// Files of a server for its ACLs. All functions except `elsewhere` may block.
 struct access_files {
-  /// Calls it once on another thread. Null: at once, on this one
+  /// Calls its argument once, on another thread. Null: call it at once, on this thread
   std::function<void(std::function<void()>)> elsewhere;
   /// Stores tokens set by clients (gateway_settings::tokens). Null: no. @returns an error, or empty
   std::function<std::string()> keep_tokens;
@@ -163,7 +163,7 @@ private:
   void begin_work();
   http_reader_rules reader_rules() const;
 
-  /// No actor uses its bodies any more.
+  /// Ends what sends or receives its body in pieces. After this no actor uses its bodies.
   void end_transfer(exchange& e);
   void understand_now(const http::raw_request& r, exchange& e);
   bool put_off(const http::raw_request& r, exchange& e);

@@ -164,6 +164,8 @@ bool has_both_families(const listen_address& where, const std::vector<listen_add
          });
 }
 
+/// Opens one listening socket, TCP or Unix. A Unix socket left by a dead process is replaced, and
+/// gets its owner and mode before clients can connect.
 result<listening_sockets::one> open_one(const listen_address& where, const std::vector<listen_address>& all,
                                         const unix_socket_rights& rights) {
   const bool local = !where.unix_path.empty();

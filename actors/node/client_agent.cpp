@@ -84,6 +84,8 @@ private:
   bool stopped_ = false;
 };
 
+/// Fills the plan of the agent's actors: settings from the configuration, callbacks to the files of
+/// the data directory, and functions that spawn the actors with threads of their own.
 running_client_agent::running_client_agent(const node_config& config, const identity& who, parts p)
     : system_(caf_config_) {
   const auto seed = random_u64();

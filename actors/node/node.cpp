@@ -143,8 +143,8 @@ private:
 
   system_config caf_config_;
   caf::actor_system system_;
-  std::vector<std::unique_ptr<http_thread>>
-      http_threads_; ///< the first one also has the tables, and accepts connections
+  /// The first one also has the tables, and accepts connections.
+  std::vector<std::unique_ptr<http_thread>> http_threads_;
   multiplexer_host raft_host_;
   metrics metrics_;
   std::shared_ptr<vitals> numbers_ = std::make_shared<vitals>();

@@ -50,8 +50,8 @@ struct node_plan {
   std::function<peer_link_actor(const node_actors_ptr&)> spawn_links;
   std::function<http_gateway_actor(const node_actors_ptr&)> spawn_gateway;
   std::size_t gateways = 1; ///< number of calls; their numbers are 0, 1 and so on
-  std::function<registration_keeper_actor(const node_actors_ptr&)>
-      spawn_keeper; ///< null: the agent's registrations are not stored
+  /// Null: the agent's registrations are not stored.
+  std::function<registration_keeper_actor(const node_actors_ptr&)> spawn_keeper;
   std::function<keyring_keeper_actor(const node_actors_ptr&)> spawn_keyring; ///< null: without keys
   std::function<audit_log_actor(const node_actors_ptr&)> spawn_audit;        ///< null: nothing is audited
 };

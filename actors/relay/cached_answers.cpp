@@ -116,7 +116,7 @@ public:
 
   relayed_request request;
   clock::time_point deadline = clock::time_point::max(); ///< then it takes the current answer
-  std::optional<entry_iterator> at;                      ///< nullopt: it does not wait any more
+  std::optional<entry_iterator> at;                      ///< nullopt: it no longer waits
 
 private:
   cached_answers& cache_;
@@ -286,7 +286,7 @@ void cached_answers::answered(question& q) {
   const auto headers = marked(e, *what, false);
   if (e.refreshed && e.fetched - e.requested >= settings_.refresh_gap) // otherwise at the next tick
     ask(at);
-  // A callback may end others of them, or make requests.
+  // A callback may end other waiting requests, or make new ones.
   for (const auto& [w, alive] : served)
     if (!alive.expired())
       w->deliver(200, headers, what);

@@ -14,8 +14,8 @@ namespace belay::actors {
 /// The variables in the environment for this process.
 struct service_environment {
   std::string socket; ///< NOTIFY_SOCKET; empty: no notifications
-  std::chrono::microseconds watchdog{
-      0}; ///< WATCHDOG_USEC, if it is meant for this process; 0: no watchdog notifications
+  /// WATCHDOG_USEC, if it is meant for this process; 0: no watchdog notifications.
+  std::chrono::microseconds watchdog{0};
 
   /// Also removes the variables, so that scripts of checks do not notify on behalf of the server.
   /// @pre there is one thread only

@@ -122,6 +122,9 @@ fsm_actor::behavior_type fsm::make_behavior() {
 
 // ---- writes
 
+/// Applies entries to the tables while no other thread reads them. Then it sends the results to the
+/// servers that proposed them, publishes what has changed, and serves reads that waited for these
+/// entries.
 void fsm::apply(const committed_entries& c) {
   const auto arrived = now();
   state::effects changed;
@@ -173,14 +176,15 @@ void fsm::apply(const committed_entries& c) {
   if (!changed.empty())
     publish(std::move(changed));
   if (const auto next = machine_->next_alarm(); next && *next <= machine_->now())
-    notify_alarm(); // one entry does not end everything that is due
+    notify_alarm(); // an entry ends a limited number of due items
   for (const auto& key : acquired)
     ask_again(underway_.applied(key));
   go_on_later();
   serve_waiting();
 }
 
-/// Delayed responses are sent first.
+/// Sends the results of applied writes. In a new cluster they are delayed until its first node is
+/// in the catalog, for at most first_node_wait. Delayed results are sent first.
 void fsm::answer_applied(std::vector<write_result> own, forwarded_results forwarded) {
   auto& own_waits = own_until_first_node_;
   auto& forwarded_waits = forwarded_until_first_node_.list;
@@ -643,8 +647,11 @@ void fsm::look_at_woken() {
   go_on_later();
 }
 
+/// Evaluates woken or expired queries. Those that still have to wait stay parked; equal queries
+/// with many rows share one result.
 void fsm::look_again(const queries_touched& t) {
-  // Many may wait for the same, and reading a thousand rows takes as long as writing the response.
+  // Many queries may wait for the same rows, and reading a thousand rows takes as long as writing
+  // the response.
   shared_results long_ones, changes;
   const auto answer = [&](const read_query& q) {
     const auto& requested = q.request.query;
@@ -919,7 +926,7 @@ void fsm::answer_archives(const std::string& error) {
     else
       refuse(q, error);
   }
-  if (!archives_.empty() && !checkpoint_running_ && !machine_->has_left_over()) // else tear_down() does it
+  if (!archives_.empty() && !checkpoint_running_ && !machine_->has_left_over()) // otherwise tear_down() starts it
     start_checkpoint();
 }
 

@@ -214,7 +214,7 @@ private:
   std::uint64_t next_barrier_ = 1;
   std::unordered_map<std::uint64_t, read_group> at_barrier_;
   std::multimap<log_index, read_group> until_applied_;
-  std::vector<read_query> ahead_; ///< read_group::ahead of mode stale, while there is no leader
+  std::vector<read_query> ahead_; ///< stale reads as in read_group::ahead, while there is no leader
   std::unordered_map<request_id, read_query> parked_;
   std::set<cluster_time> ends_of_tokens_; ///< expiry times of tokens with waiting queries, in the future
 
@@ -232,8 +232,8 @@ private:
   };
   std::vector<kept_answer> until_mended_; ///< responses to restores
 
-  std::vector<std::pair<read_query, monotonic_time>>
-      until_access_;                 ///< reads that wait for the first acl_initialize, and their deadlines
+  /// Reads that wait for the first acl_initialize, and their deadlines.
+  std::vector<std::pair<read_query, monotonic_time>> until_access_;
   term_id access_ready_in_;          ///< the term in which this node found the initial rows of ACLs
   monotonic_time next_initialize_{}; ///< earliest next proposal
 

@@ -1,5 +1,5 @@
-// fsm: ACLs. The state machine decides permissions; this file says when they are
-// checked, and creates the initial rows.
+// fsm: ACLs. The state machine decides permissions; this file decides when they are checked, and
+// creates the initial rows.
 
 #include "actors/tables/fsm.hpp"
 #include "protocol/base/probe.hpp"
@@ -11,9 +11,10 @@ namespace belay::actors {
 
 namespace {
 
-// An entry takes milliseconds; while a member lacks the feature level, raft_peer rejects them.
+// Pause before the initial rows are proposed again. Their entry takes milliseconds, but raft_peer
+// rejects it while a member lacks the feature level.
 constexpr std::chrono::seconds initialize_again{1};
-// The first two attempts of a leader.
+// How long reads wait for the initial rows: the time of a leader's first two attempts.
 constexpr std::chrono::milliseconds begins_within{1200};
 // The rules of each token may have to be compiled, which takes up to 0.5 ms.
 constexpr std::size_t reauthorized_in_a_slice = 16;
@@ -54,8 +55,9 @@ bool fsm::answer_refusal(const read_query& q) {
   return true;
 }
 
-/// Rejects queries no longer permitted, in slices; others keep waiting, also for rows newly visible
-/// to them. One that is woken before its turn is evaluated with the new permissions.
+/// Rejects the parked queries that are no longer permitted, in slices. The others keep waiting,
+/// even if more rows are visible to them now. One that is woken before its turn is evaluated with
+/// the new permissions.
 void fsm::reauthorize_parked() {
   to_reauthorize_.clear();
   for (const auto& each : parked_)
@@ -86,7 +88,7 @@ void fsm::note_end_of_token(const read_query& q) {
     ends_of_tokens_.insert(end);
 }
 
-/// When a token expires there may be no entry, and the rows stay as they are until one comes.
+/// A token may expire without an entry: its row stays until the next one.
 void fsm::reauthorize_when_a_token_ends() {
   if (ends_of_tokens_.empty() || *ends_of_tokens_.begin() > cluster_now())
     return;

@@ -15,8 +15,9 @@ namespace belay::tls {
 struct peer_key {
   std::string text;   ///< value of `encrypt`: base64, in the canonical form that all servers write
   std::string secret; ///< 32 bytes, for TLS
-  std::string
-      identity; ///< 16 hex digits by which the accepting side finds the right key. Reveals nothing about the secret
+  /// 16 hex digits by which the accepting side finds the right key. Reveals nothing about the
+  /// secret.
+  std::string identity;
 };
 
 /// @param encrypt base64 of 16, 24 or 32 bytes. The failure gives the reason, never the key.

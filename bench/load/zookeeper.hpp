@@ -95,8 +95,8 @@ public:
   int code = 0;      ///< 0, or ZooKeeper's error
   u64 session = 0;
   int timeout_ms = 60'000; ///< timeout of the session that open() requests
-  std::function<void(bool lost)>
-      on_watch; ///< a watch has fired; lost: the connection has ended while no request was in flight
+  /// A watch has fired; lost: the connection has ended while no request was in flight.
+  std::function<void(bool lost)> on_watch;
 
   /// co_await c.request(...) -> outcome (ok: see code). Opens connection and session if needed.
   auto request(int op, std::string body, u64 timeout_ns) {

@@ -69,8 +69,8 @@ std::vector<command> autopilot_commands() {
        .run = get_config},
       {.name = "operator autopilot set-config",
        .help = "Change settings of autopilot",
-       .text = "Settings that are not given stay as they are. docs/reference/http-extensions.md says which settings\n"
-               "have an effect.",
+       .text = "Settings that are not given stay as they are. docs/operate/operations.md (section Autopilot)\n"
+               "describes their effects.",
        .flags = {{"cleanup-dead-servers", text, "true|false", "remove failed servers once new ones have joined"},
                  {"disable-upgrade-migration", text, "true|false", "for Consul Enterprise"},
                  {"last-contact-threshold", duration, "<duration>",

@@ -143,6 +143,9 @@ std::string make_folder(const std::string& path) {
   return {};
 }
 
+/// Checks the options, creates the folder, and stores what does not change. Then it captures
+/// metrics and the log once per interval until the duration is over or a signal arrives. At the end
+/// it packs the folder, unless -archive is false.
 int debug(const options& o, terminal t) {
   const auto duration = o.duration("duration", 2min), interval = o.duration("interval", 30s);
   auto wanted = o.values("capture");

@@ -90,7 +90,7 @@ std::vector<command> snapshot_commands() {
        .operands = "FILE",
        .text = "A damaged archive changes nothing. Consul cannot read archives of Belay, nor Belay those of Consul.",
        .examples = {{"snapshot restore backup.snap", "Restore all data"},
-                    {"snapshot restore -token-file=management backup.snap", "Restore it where ACLs are enabled"}},
+                    {"snapshot restore -token-file=management backup.snap", "Restore into a cluster with ACLs"}},
        .run = restore_snapshot},
       {.name = "snapshot save",
        .help = "Save a snapshot of all data in an archive",

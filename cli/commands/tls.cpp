@@ -118,6 +118,8 @@ int tls_ca_create(const options& o, terminal t) {
   return succeed(o, t, "==> Saved " + certificate + "\n==> Saved " + key, {{"Certificate", certificate}, {"Key", key}});
 }
 
+/// Creates a certificate for a server, a client or the command line, with the names that Consul's
+/// command gives it. The files get the first free number.
 int tls_cert_create(const options& o, terminal t) {
   if (int(o.on("server")) + int(o.on("client")) + int(o.on("cli")) != 1)
     return error(t, "Please provide either -server, -client, or -cli");

@@ -24,8 +24,9 @@ enum class flag_kind : std::uint8_t {
 struct flag {
   std::string_view name;
   flag_kind kind = flag_kind::text;
-  std::string_view value =
-      {}; ///< placeholder for its value in help: `<name>`; or all values that it may have, separated by bars
+  /// Placeholder for its value in help: `<name>`; or all values that it may have, separated by
+  /// bars.
+  std::string_view value = {};
   std::string_view help = {}; ///< one line
 };
 
@@ -46,8 +47,8 @@ struct command {
   std::string_view name; ///< its words, separated by single blanks
   std::string_view help; ///< one line
   std::string_view operands = {};
-  std::string_view text =
-      {}; ///< what does not fit in one line; it is printed as it is, and its last line has no line break
+  /// What does not fit in one line; it is printed as it is, and its last line has no line break.
+  std::string_view text = {};
   reach asks = reach::cluster;
   bool formats = true; ///< takes -format
   std::vector<flag> flags = {};

@@ -38,7 +38,7 @@ public:
   void hung_up(pid_t group);
 
   /// @returns a descriptor of the controlling terminal, or -1 if there is none. It is closed on
-  /// exec, and belongs to this object until there is no command any more
+  /// exec, and belongs to this object until the command has ended
   int open_terminal();
 
 private:

@@ -57,7 +57,8 @@ client::~client() {
   auto closing = std::make_shared<task<void>>();
   auto* p = parts_.get();
   p->call_back([p, closing] {
-    // No thread can wait any more: calls during the destructor are the caller's error and end here.
+    // No thread may be waiting now: calls during the destructor are the caller's error and end
+    // here.
     p->end_all();
     patience limit(p->sockets->now() + p->options.linger);
     *closing = close_session(*p, **p->held_by, limit);

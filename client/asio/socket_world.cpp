@@ -244,7 +244,7 @@ socket_world::parts::connection_ptr socket_world::parts::take_back(exchange& e) 
   return c;
 }
 
-/// The response is not needed any more.
+/// The response is no longer needed.
 void socket_world::parts::gone(std::uint64_t ticket, exchange& e) {
   e.timer.cancel();
   classes.gone(e.kind);

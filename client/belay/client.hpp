@@ -73,7 +73,7 @@ public:
 
   /// hold::fence(), the fencing token
   std::uint64_t fence() const noexcept;
-  /// hold::safe_until(). It moves on with each renewal.
+  /// hold::safe_until(). Each renewal extends it.
   instant safe_until() const noexcept;
   /// Whether safe_until() is in the future. Cheap: compares two numbers with the clock.
   bool safe() const noexcept;

@@ -111,7 +111,7 @@ public:
   virtual void ask(operation& op, const request& q, instant deadline) = 0;
   /// Finishes it soon.
   virtual void stop(operation& op) = 0;
-  /// Its owner is being destroyed: it must not be finished any more.
+  /// Its owner is being destroyed: it must no longer be finished.
   virtual void forget(operation& op) noexcept = 0;
 };
 

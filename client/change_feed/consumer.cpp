@@ -120,7 +120,7 @@ task<status> consumer::fetch(patience limit) {
   result<change_batch> batch = co_await source->next(limit);
   if (!batch)
     co_return batch.why();
-  // An ack may have found out meanwhile that this member is not active any more.
+  // An ack may have found out meanwhile that this member is no longer active.
   if (source_ != source)
     co_return not_active();
   auto at_once = session_.where().now();

@@ -73,6 +73,8 @@ void reconciler::trigger() {
   pass_bell_.wake_all();
 }
 
+/// Processes waiting keys one after another, at the rate that all workers share. A key that fails
+/// is retried after a pause. A key that is offered again during its work is queued once more.
 task<void> reconciler::run_worker() {
   for (;;) {
     if (waiting_.empty()) {

@@ -392,7 +392,7 @@ void kit_process::traces(std::uint64_t ticket, const letter& l, answer a) {
   finish(ticket, false, std::move(a));
 }
 
-/// Withdraws a request from its server when its response is not needed any more.
+/// Withdraws a request from its server when its response is no longer needed.
 void kit_process::hang_up(const waiting& w) noexcept {
   if (w.number != 0 && w.number != UINT64_MAX && !is_cut(w.server))
     ground().hang_up(w.number);

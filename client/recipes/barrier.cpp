@@ -22,8 +22,8 @@ class participant {
 public:
   std::string session;
   std::string call;
-  std::uint64_t created =
-      0; ///< CreateIndex of its key. A key that a late request creates again differs, and does not count
+  /// CreateIndex of its key. A key that a late request creates again differs, and does not count.
+  std::uint64_t created = 0;
   std::uint64_t index = 0; ///< index of its key; 0: it is gone, or its session has ended
 };
 

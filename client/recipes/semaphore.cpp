@@ -87,6 +87,9 @@ task<result<hold>> semaphore::acquire(std::uint64_t permits, patience limit) {
   co_return std::move(held);
 }
 
+/// Consul's recipe for semaphores. Each client locks a contender key under the name. The key
+/// `.lock` lists the holders and changes by check-and-set only. A client waits until the list has
+/// fewer holders than the limit, and then adds itself.
 task<result<hold>> semaphore::acquire_slot(patience whole) {
   world& w = session_.where();
   patience limit = whole.with(session_.ended());

@@ -28,7 +28,7 @@ public:
   /// @param passed since the last call, without standstills
   /// @returns the report to make now
   std::optional<finding> look(log_index commit, log_index last, std::chrono::nanoseconds passed);
-  /// This server does not lead any more.
+  /// This server has lost the leadership.
   void forget() { *this = {}; }
 
 private:

@@ -51,8 +51,8 @@ std::string kind_name(const boost::json::value& v) {
   }
 }
 
-/// The value for a number beyond signed 64 bits. Go converts to the smallest; this one can be
-/// negated.
+/// The value for a number beyond signed 64 bits. Go converts to the smallest integer; this one can
+/// also be negated.
 constexpr std::int64_t beyond_64_bits = -std::numeric_limits<std::int64_t>::max();
 
 /// @pre finite
@@ -150,7 +150,7 @@ std::optional<std::string> with_whole_characters(std::string_view text) {
   if (std::all_of(text.begin(), text.end(), is_ascii))
     return std::nullopt;
   std::string mended;
-  bool inside = false, any = false; // inside: of a string
+  bool inside = false, any = false; // inside a string; any byte was replaced
   for (std::size_t i = 0; i < text.size();) {
     const char c = text[i];
     std::size_t length = 1;

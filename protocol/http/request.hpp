@@ -176,8 +176,8 @@ struct agent_request {
 /// cache of servers' responses; a server reads its tables, and reports whether it did so before.
 struct cached_read {
   std::string target; ///< the request to servers: without wait, caching and token
-  bool refreshed =
-      true; ///< true: a blocking query keeps the response current; false: it is as old as the last response
+  /// True: a blocking query keeps the response current; false: it is as old as the last response.
+  bool refreshed = true;
   std::uint64_t min_index = 0;
   std::chrono::nanoseconds wait{0};            ///< as in read_request
   std::optional<std::chrono::seconds> max_age; ///< max age of a cached response; only if not `refreshed`, as all below

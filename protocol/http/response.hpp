@@ -15,8 +15,8 @@ namespace belay::http {
 struct response {
   int status = 200;
   std::string_view content_type; ///< static text; empty: no Content-Type
-  std::vector<std::pair<std::string_view, std::string>>
-      headers; ///< names are static texts; without Date, Content-Length, Vary
+  /// Names are static texts; without Date, Content-Length, Vary.
+  std::vector<std::pair<std::string_view, std::string>> headers;
   std::string body;
   payload body_shared;         ///< if not null, the body (no copy of a ?raw value)
   shared_body_ptr body_pieces; ///< if not null, the body; the caller of serialize_head() sends it

@@ -190,7 +190,7 @@ struct core::impl {
   bool leader_was_reachable = false; ///< since the start, for ticks_since_leader()
   int contact_ticks = 0;             ///< since the last message from the leader
   local_time contact_time{0};
-  bool refuses_votes = false;    ///< refuse votes for an election timeout after contact_ticks and contact_time
+  bool refuses_votes = false;    ///< until an election timeout has passed since the last contact
   log_index verified;            ///< this log equals the current leader's up to here
   std::map<node_id, bool> votes; ///< votes in this campaign, by voter (docs/internals/pitfalls.md R2)
 

@@ -170,6 +170,9 @@ void core::impl::lead() {
   leading->term_start = append_own(entry_kind::noop, make_payload({}), {});
 }
 
+/// Dissertation figure 3.1, RequestVote, with pre-votes (9.6). A server that has heard its leader
+/// recently rejects both, unless the leader transfers its leadership. A pre-vote changes nothing
+/// here; the reply to a granted vote waits for the disk.
 void core::impl::on_vote_request(const message& m, const vote_request& r) {
   const bool up_to_date = MUTANT(vote_without_log_check) || r.last_term > log.last_term() ||
                           (r.last_term == log.last_term() && r.last_index >= log.last()); // dissertation 3.6.1

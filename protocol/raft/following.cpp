@@ -43,6 +43,9 @@ bool core::impl::sane(const message& m, const append_entries& a) const {
   return true;
 }
 
+/// Dissertation figure 3.1, AppendEntries. Rejects appends of earlier terms and those that do not
+/// follow this log. Skips known entries, truncates at the first conflict, appends the rest and
+/// advances the commit index. The reply to entries waits for the disk.
 void core::impl::on_append(const message& m, const append_entries& a) {
   if (m.term < hard.term) {
     send_now(m.from, append_reply{false, {}, a.prev_index, {}, {}, 0}); // tells a deposed leader our term

@@ -11,7 +11,7 @@
 //   round from all members of its set. So it knows that all have promised it.
 // - A promise is dropped only if it is certain that no server has created it: a member names
 //   another set in the same round, is in a later round, or joined a cluster in an earlier one. It
-//   never promised this set and cannot any more, or dropped it for the same reason (by induction).
+//   never promised this set and no longer can, or dropped it for the same reason (by induction).
 // - If a member of the set is gone for good, there is no certainty. Then the others *give up*:
 //   each promises on disk never to create this configuration or vote in its cluster. When the
 //   rest is not a majority, that cluster can have no leader, and the promise is dropped.
@@ -99,7 +99,7 @@ public:
   void lost(node_id peer);
   /// Call at every tick. `all_met`: all servers that are configured here were met.
   void tick(bool all_met);
-  /// This server's log or term is not empty any more: it creates no first configuration.
+  /// This server's log or term is no longer empty: it creates no first configuration.
   void has_log() { has_log_ = true; }
 
   /// What this server reports about itself now.

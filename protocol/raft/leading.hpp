@@ -31,7 +31,7 @@ struct leading {
   node_id transfer_to; ///< zero: no transfer
   int transfer_ticks = 0;
   bool lease_forfeited = false; ///< a server may campaign at our request (see core::impl::tick_transfer)
-  bool retiring = false;        ///< not in the committed configuration any more
+  bool retiring = false;        ///< no longer in the committed configuration
   /// It will leave, without a lease: until then, reads may still be served under the old lease.
   std::optional<local_time> lease_withdrawn_until;
 
@@ -49,7 +49,7 @@ struct leading {
     const auto it = followers.find(id);
     return it == followers.end() ? nullptr : &it->second;
   }
-  /// Leadership is being transferred: nothing is proposed any more.
+  /// Leadership is being transferred: nothing more is proposed.
   bool handing_over() const { return !transfer_to.is_zero() || retiring; }
 };
 

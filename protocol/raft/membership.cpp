@@ -102,7 +102,7 @@ void core::impl::after_commit() {
     p.commit_due = true;
 }
 
-/// Whether no reads are served under the lease any more; the first call withdraws it. Others may
+/// Whether reads are no longer served under the lease; the first call withdraws it. Others may
 /// lead once they have the new configuration, and readers may learn late that the lease ended.
 bool core::impl::lease_is_over() {
   auto& until = leading->lease_withdrawn_until;

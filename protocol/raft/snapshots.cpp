@@ -47,7 +47,8 @@ void core::impl::tick_snapshot(node_id id, follower_progress& p) {
     return;
   if (s.chunk_ends.empty() && !s.all_read && !s.requested_where)
     return;
-  // Something was lost, or the last chunk is being installed. An empty chunk asks where to go on.
+  // Something was lost, or the last chunk is being installed. An empty chunk asks where to
+  // continue.
   s.quiet_ticks = 0;
   s.requested_where = true;
   send_now(id, snapshot_chunk{*s.meta, s.wanted, make_payload({}), false});

@@ -100,8 +100,9 @@ struct append_reply {
 
 struct vote_request {
   bool pre_vote = false;
-  bool transfer =
-      false; ///< requested by the current leader: voters grant it although they hear a leader (dissertation 4.2.3)
+  /// Requested by the current leader: voters grant it although they hear a leader (dissertation
+  /// 4.2.3).
+  bool transfer = false;
   log_index last_index;
   term_id last_term;
 };

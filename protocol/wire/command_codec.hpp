@@ -20,16 +20,17 @@ struct command_needs {
   state::feature_level level = 0;
   std::string version; ///< the first that has the level; empty: any
 };
-/// Ignores what a restore's rows need, which their first bytes do not show. Servers with a level
-/// that has restores read no others. nullopt: not the beginning of a command.
+/// nullopt: not the beginning of a command. For the rows of a restore the result is their level,
+/// which takes decoding all of `bytes`.
 std::optional<command_needs> needs_of(std::string_view bytes);
 /// The same command without command::authorized_at. nullopt: it has none, or is unreadable.
 std::optional<std::string> without_authorization(std::string_view bytes);
-/// session_expire as session_destroy, which a restore does not void. nullopt: other or unreadable.
+/// session_expire as session_destroy, which a restore does not invalidate. nullopt: another
+/// command, or unreadable bytes.
 std::optional<std::string> as_session_destroy(std::string_view bytes);
 /// The same command without command::client_address. nullopt: it has none, or is unreadable.
 std::optional<std::string> without_client_address(std::string_view bytes);
-/// An error that names the version to install, and on `whom` ("this server").
+/// An error that names the version to install, and where (`whom`, such as "this server").
 std::string too_new(const command_needs& needs, std::string_view whom);
 /// The first bytes of a command with these needs; its tag follows.
 std::string encode_needs(const command_needs& needs);

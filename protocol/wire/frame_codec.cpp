@@ -387,6 +387,8 @@ void put(byte_writer& w, const raft::message& m) {
              m.body);
 }
 
+/// Decodes the body of a Raft message; put() has the layouts. Invalid input makes `r` fail, which
+/// the caller checks.
 raft::message_body get_body(byte_reader& r, kind k) {
   switch (k) {
   case kind::append_entries: {

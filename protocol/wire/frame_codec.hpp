@@ -50,8 +50,9 @@ struct hello {
   bool has_replicas = false;               ///< it never makes a replica a voter (docs/internals/adr/0013)
   bool replica = false;                    ///< it is a replica: it must not get a vote
   bool coordinates = false;                ///< it understands frames about coordinates (docs/internals/adr/0015)
-  bool client_agent =
-      false; ///< not a server: HTTP requests follow this frame, and this connection also carries their responses back
+  /// Not a server: HTTP requests follow this frame, and this connection also carries their
+  /// responses back.
+  bool client_agent = false;
 
   bool operator==(const hello&) const = default;
 };

@@ -68,6 +68,8 @@ void write_record(byte_writer& w, const Record& record);
 template <state::listed Record>
 void read_record(byte_reader& r, Record& record);
 
+/// Encodes a member by its type; `Traits` are those of its field. read_value() is the inverse,
+/// alternative by alternative.
 template <unsigned Traits = 0, class T>
 void write_value(byte_writer& w, const T& v) {
   if constexpr (std::is_same_v<T, std::monostate>)

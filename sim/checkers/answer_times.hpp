@@ -16,7 +16,7 @@ struct answer_time_rules {
   /// that proposed it and loses its quorum steps down in two election timeouts; messages take time.
   virtual_time slack{std::chrono::milliseconds(2500)};
   /// An agent that forwards a request waits as long for a reachable server. Then it takes up to
-  /// this time to notice that nothing arrives any more, over a cut link or from a paused server. A
+  /// this time to notice that nothing arrives, over a cut link or from a paused server. A
   /// read is forwarded again, up to three times.
   virtual_time broken_wire{std::chrono::milliseconds(5500)};
 

@@ -171,6 +171,9 @@ kv_model::received kv_model::carry_out_once(draft& d, const state::command& comm
   return answer;
 }
 
+/// Applies a command to the model: permissions first, then the part of the model that knows this
+/// kind of command. The last kinds end sessions. @returns nullopt: the model does not predict the
+/// reply
 std::optional<state::reply> kv_model::carry_out(draft& d, const state::command& command) {
   if (command.once || std::holds_alternative<state::outcome_seal>(command))
     return carry_out_once(d, command);

@@ -37,8 +37,8 @@ struct kv_change {
 };
 
 /// It models only the parts of the catalog on which sessions depend, and the nodes that only
-/// transactions write. A key becomes doubtful for good when a transaction of unknown outcome writes
-/// it, e.g. one with other catalog operations. The model then says nothing about that key.
+/// transactions write. When a transaction that the model cannot decide writes a key, such as one
+/// with other catalog operations, the model predicts nothing about that key from then on.
 class kv_model {
 public:
   /// Takes the next committed entry. @pre e.index == applied() + 1

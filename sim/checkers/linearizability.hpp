@@ -30,8 +30,8 @@ struct register_op {
   expectation expected;                ///< cas, remove_cas
   bool succeeded = true;               ///< cas, remove_cas that is done (a remove_cas of a missing key succeeds)
   std::optional<std::string> observed; ///< read that is done; nullopt: absent
-  outcome result =
-      outcome::done; ///< refused: never took effect; unknown, pending: at any time from `invoked`, or never
+  /// Refused: never took effect; unknown, pending: at any time from `invoked`, or never.
+  outcome result = outcome::done;
   virtual_time invoked{0}, returned{0};
 };
 

@@ -88,7 +88,7 @@ void observer::barrier_answered(std::size_t node, const actors::barrier_result& 
 }
 
 // No server may become the leader while another may still answer from its lease. A leader of an
-// earlier term may (votes that arrive late), because it commits nothing any more.
+// earlier term may (votes that arrive late), because it commits nothing more.
 void observer::check_leases(std::size_t new_leader) {
   for (std::size_t i = 0; i < nodes_.size(); ++i)
     if (i != new_leader && nodes_.has_lease(i) && !clocks_.lease_in_doubt(i, time_.now()) &&
@@ -295,6 +295,9 @@ void observer::recount(std::size_t node) {
                "node " + std::to_string(node) + " at index " + to_string(machine->applied_index()) + ": " + *wrong);
 }
 
+/// Checks a node's Raft core after each message: its steps and those of all nodes against the
+/// invariants, and what its role and its messages cost. The expensive comparisons run only on every
+/// n-th call.
 void observer::look_at_raft(std::size_t node) {
   const auto* core = nodes_.core(node);
   if (core == nullptr)

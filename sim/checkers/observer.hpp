@@ -133,8 +133,8 @@ private:
   };
   std::optional<stamp> last_stamp_;                     ///< stamp of the last committed command
   std::vector<std::pair<bool, std::uint64_t>> digests_; ///< by index: known, value
-  std::map<std::tuple<std::size_t, int, request_id>, std::uint32_t>
-      forwarded_; ///< how often, by node, life and request
+  /// How often, by node, life and request.
+  std::map<std::tuple<std::size_t, int, request_id>, std::uint32_t> forwarded_;
   struct barrier {
     log_index committed; ///< when it was requested
     virtual_time requested{0};

@@ -11,14 +11,13 @@
 
 namespace belay::sim {
 
-/// The conditions for servers to be *able to go on*. The process runs and has nearly everything
-/// committed; its disk takes writes and does not hang; the links between them are not cut or
-/// slow.
+/// The conditions for servers to be *able to continue*. The process runs and has nearly everything
+/// committed; its disk takes writes and does not hang; the links between them are not cut or slow.
 ///
 /// Rule: Let more than half of the voters of a steady configuration, always the same ones, be
-/// able to go on for a whole period. If a client put a key at one of them at its start and keeps
-/// trying, some write is done by its end. bound_of() has the length of the period.
-/// While ACLs are not in force yet, it takes all voters: the leader needs their feature levels.
+/// able to continue for a whole period. If a client put a key at one of them at its start and keeps
+/// trying, some write is done by its end. bound_of() has the length of the period. While ACLs are
+/// not in force yet, it takes all voters: the leader needs their feature levels.
 class progress_checker {
 public:
   progress_checker(schedule& time, cluster& nodes, const simulated_network& net, const swarm& s);

@@ -280,6 +280,8 @@ claims_client::request claims_client::on_one(std::uint64_t drawn) {
   }
 }
 
+/// A request about a key whose lock others queue for: a plain acquire, a write, a delete, a
+/// release, or an acquire that queues.
 claims_client::request claims_client::on_key(std::uint64_t drawn, std::uint64_t fresh) {
   if (key_.empty() || key_part(drawn) % 16 == 0)
     key_ = "q/" + std::to_string(key_part(drawn) / 16 % 2);
@@ -324,7 +326,8 @@ claims_client::request claims_client::on_key(std::uint64_t drawn, std::uint64_t 
   return asking{std::move(a), wait};
 }
 
-/// Mostly it disconnects soon. Then it stays away longer than its position is kept, or retries.
+/// An acquire whose client mostly disconnects soon. Then it stays away longer than its position is
+/// kept, or retries.
 claims_client::request claims_client::leave(std::uint64_t drawn, state::kv_acquire a) {
   a.op.key = kept_key;
   a.refuse_deadlock = false;

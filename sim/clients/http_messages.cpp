@@ -628,6 +628,8 @@ state::acl_row access_row_in(const json::object& o) {
   return {std::move(token), {}, {}};
 }
 
+/// Parses the response to a write into `o`, and compares it with what the gateway received for that
+/// request. @returns what is wrong with the response, if anything
 broken understand_write(const http_answer& a, const std::optional<write_decision>& decided, operation& o) {
   if (!decided || decided->outcome != forward::call_outcome::done) {
     o.result = decided && decided->outcome == forward::call_outcome::refused ? outcome::refused : outcome::unknown;
@@ -759,6 +761,7 @@ void understand_claims(const state::query& q, const json::value* body, state::qu
   }
 }
 
+/// Parses the response to a read into `o`. @returns what is wrong with the response, if anything
 broken understand_read(const http_answer& a, operation& o) {
   if (a.status == 500) {
     o.result = outcome::refused;

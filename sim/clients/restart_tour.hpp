@@ -19,7 +19,7 @@ namespace belay::sim {
 
 class restart_tour {
 public:
-  /// What the run provides.
+  /// Functions that the run provides.
   struct steps {
     /// Runs until it holds. @returns false: it does not hold in time, or the run has failed
     std::function<bool(const std::function<bool()>& goal)> until;

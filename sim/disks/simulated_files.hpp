@@ -77,7 +77,8 @@ public:
   void set_capacity(std::uint64_t bytes) { capacity_ = bytes; }
   /// No new space at all.
   void set_full(bool full) { set_capacity(full ? 0 : unlimited); }
-  /// The n-th changing call from now fails (1: the next); a write does a half. 0: none.
+  /// The n-th changing call from now fails (1: the next); of a write, the first half is done. 0:
+  /// none.
   void fail_next(std::uint64_t n);
   /// The n-th changing call from now (1: the next) is not done, except the first `part` / 65536 of
   /// a write; nor is anything after it, until kill() or lose_power(). 0: none.

@@ -41,6 +41,8 @@ void agent_nemesis::count_fault(const char* what) {
   last_change_ = time_.now();
 }
 
+/// One round of a client agent: draws a fault and, if the swarm has that kind, injects it. Each
+/// fault ends by itself after a drawn time.
 void agent_nemesis::act(std::size_t agent) {
   if (!acting_)
     return;

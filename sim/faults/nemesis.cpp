@@ -62,6 +62,9 @@ void nemesis::start() {
 
 // ---- one round
 
+/// One round: draws an action and, if the swarm has that kind of fault, injects it at a random
+/// running node. Each action ends by itself: the node starts, the link heals or the clock is set
+/// again after a drawn time.
 void nemesis::act() {
   if (!acting_)
     return;

@@ -60,6 +60,8 @@ peer_doors::admission unauthenticated_peer::connect(std::size_t node, const wire
   return nodes_.doors()->admit_unverified_peer(drawn_credentials(), node, hello);
 }
 
+/// Credentials that no server may accept: none, an unknown or retired key, or a certificate with
+/// one thing wrong.
 credential_facts unauthenticated_peer::drawn_credentials() {
   const auto what = action_of(false_papers, tape_.choose(of_the_unauthenticated, numbers_of(false_papers)));
   credential_facts f;

@@ -79,6 +79,9 @@ void unverified_peer::send(std::size_t to, node_id from, std::string words, wire
     caf::anon_send(peer, actors::peer_lost{own_id});
 }
 
+/// Sends one forged frame to a random server: under an id of its own, which is not a member's, or
+/// under that of a member. Each kind would do harm at a server that trusts it. None may change
+/// anything at a server that does not.
 void unverified_peer::act() {
   if (!acting_)
     return;

@@ -384,6 +384,8 @@ json::object to_json(const run_report& r) {
           {"faults", counts_object(r.faults)}};
 }
 
+/// Parses what to_json() wrote. A missing member, or one of another type, makes the whole report
+/// invalid.
 result<run_report> report_from_json(const json::value& v) {
   const auto* o = v.if_object();
   if (o == nullptr)

@@ -132,6 +132,8 @@ result<actors::server_state> cluster::open_data(std::size_t index, actors::ident
       simulated_disk::data_directory, who, files, [&n] { return n.disk->open_log(); }, open_checkpoints);
 }
 
+/// Starts a node of the simulation: the actors of a real server, on the simulated disk, network and
+/// clock. Everything random depends on the run's seed, the node and its life.
 void cluster::spawn(std::size_t index, const actors::identity& who, actors::server_state found) {
   using namespace actors;
   auto& n = nodes_[index];

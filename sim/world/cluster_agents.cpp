@@ -76,6 +76,8 @@ status cluster::start_agent(std::size_t index) {
   return done{};
 }
 
+/// Starts a client agent of the simulation: the actors of a real one, with a simulated event loop
+/// in place of its sockets.
 void cluster::spawn_agent(std::size_t index) {
   using namespace actors;
   auto& n = nodes_[index];

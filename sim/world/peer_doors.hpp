@@ -74,11 +74,12 @@ public:
 
   /// For every possible content of its keyring file: it has exactly these keys, primary first.
   bool keyring_is(std::size_t node, const std::vector<std::string>& keys) const;
-  /// In every possible state of its keyring file it has that key (or: has it as the primary).
+  /// Whether it has that key (dials_with_key(): as the primary) in every possible state of its
+  /// keyring file.
   bool has_key(std::size_t node, const std::string& key) const;
   bool dials_with_key(std::size_t node, const std::string& key) const;
   std::uint64_t refusals() const { return refusals_; }
-  /// The last server that this client agent connected to has rejected it.
+  /// Whether the last server that this client agent connected to has rejected it.
   bool keeps_out(std::size_t agent) const { return servers_[agent].kept_out; }
   /// Reports a failure found by another component.
   void complain(const char* checker, std::string text);

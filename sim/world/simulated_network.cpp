@@ -127,6 +127,9 @@ void simulated_network::send(std::size_t from, const actors::send_frames& frames
         write(from, to, frame);
 }
 
+/// Sends a frame with the latency of the network, and with at most one fault. Any frame may be
+/// delayed in order, which delays those after it; only Raft messages may be lost, duplicated or
+/// reordered, because they tolerate that.
 void simulated_network::write(std::size_t from, std::size_t to, const wire::frame& f) {
   std::string bytes;
   wire::encode_frame(f, bytes);

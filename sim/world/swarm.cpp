@@ -206,6 +206,8 @@ void make_restarts(tape& choices, swarm& s) {
 
 } // namespace
 
+/// Draws the settings of a run. The order of the draws matters up to the marked line; later ones
+/// have streams of their own, so new settings do not change the rest of a run.
 swarm draw_swarm(tape& choices, const profile& p) {
   options o(choices);
   swarm s;

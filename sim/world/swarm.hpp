@@ -151,7 +151,7 @@ void draw_beginning(tape& choices, const profile& p, swarm& s);
 inline bool is_replica(const swarm& s, std::size_t node) {
   return node >= s.nodes + s.spares && node < s.nodes + s.spares + s.replicas;
 }
-/// The value with which that server is started.
+/// The bootstrap_expect of that server.
 std::uint32_t bootstrap_expect_of(const swarm& s, std::size_t node);
 /// One line for the trace.
 std::string describe(const swarm& s);

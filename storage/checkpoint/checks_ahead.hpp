@@ -33,8 +33,8 @@ private:
 
   static constexpr std::uint64_t ended = std::uint64_t{1} << 63;
 
-  std::atomic<std::uint64_t> known_{
-      0}; ///< number of rows, from the first one on, that are valid; `ended`: no more will follow
+  /// Number of rows, from the first one on, that are valid; `ended`: no more will follow.
+  std::atomic<std::uint64_t> known_{0};
   std::atomic<bool> given_up_{false};
   std::uint64_t seen_ = 0; ///< value of known_ that was read last
   std::thread thread_;

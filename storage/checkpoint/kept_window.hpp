@@ -29,7 +29,7 @@ public:
   load(const std::optional<checkpoint_info>& there,
        const std::function<void(log_index index, std::uint64_t effect, std::string_view value)>& row);
 
-  /// Not empty: a commit failed, and nothing may be trusted any more.
+  /// Not empty: a commit failed, and nothing may be trusted after that.
   const std::string& dead() const { return file_.dead(); }
 
 private:

@@ -174,6 +174,9 @@ lmdb_checkpoint::sorted_rows lmdb_checkpoint::sorted(const checkpoint_delta& del
   return rows;
 }
 
+/// Writes the changed rows in one transaction, and proves the commit before it returns: the rows
+/// are read back and the digest is carried from the replaced rows to the new ones, or computed from
+/// the whole file if that is not possible. A commit that fails the proof is reverted.
 status lmdb_checkpoint::commit_changes(const checkpoint_delta& delta) {
   const auto rows = sorted(delta);
   space_estimate space;

@@ -66,7 +66,7 @@ public:
 
   /// Puts the commit before the newest one in force. @returns false: there is none
   result<bool> revert();
-  /// Undoes that, unless something was committed since.
+  /// Undoes revert(), unless something was committed since.
   status undo_revert();
 
   /// Empty: it may be used.

@@ -1,6 +1,6 @@
 #pragma once
-// Checks the structure of an LMDB file before LMDB maps it, which trusts the file: on damage it
-// reads outside the map, or aborts. Layout of version 0.9, as in LMDB's lmdb.h and mdb.c:
+// Checks the structure of an LMDB file before LMDB maps it. LMDB trusts the file: if it is damaged,
+// LMDB reads outside the map, or aborts. Layout of version 0.9, as in LMDB's lmdb.h and mdb.c:
 //
 //   page header, 16 bytes   u64 page number | u16 | u16 flags | u16 lower | u16 upper   (overflow: u32 pages instead)
 //   branch, leaf            u16 offset of each node, from byte 16 up to `lower`; nodes from `upper` to the end

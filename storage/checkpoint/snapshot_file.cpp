@@ -137,6 +137,9 @@ status snapshot_parser::take(std::string_view bytes, const std::function<status(
   return done{};
 }
 
+/// Parses one complete part of the file, whose kind and length the previous part determined. The
+/// checksum covers everything from the start of the file, and is compared after the header and
+/// after each block.
 status snapshot_parser::part(std::string_view bytes, const std::function<status(const row_view&)>& row) {
   byte_reader r(bytes);
   switch (at_) {

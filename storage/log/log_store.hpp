@@ -38,7 +38,7 @@ public:
   /// no_space was detected before writing: the log is unchanged and usable.
   virtual status append(const std::vector<raft::persist_batch>& batches) = 0;
 
-  /// Entries before `first_kept` are not needed any more (they are in a checkpoint). Removes whole
+  /// Entries before `first_kept` are no longer needed (they are in a checkpoint). Removes whole
   /// segments, at most `segments_max`: each takes as long as a sync, and appends wait meanwhile.
   /// @returns true: there are more
   virtual result<bool> compact(log_index first_kept, std::size_t segments_max) = 0;

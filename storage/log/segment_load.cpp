@@ -115,7 +115,7 @@ result<std::size_t> segment_log::skip_segments(const std::vector<std::uint64_t>&
   while (skipped + 1 < all.size() && all[skipped + 1].header.next_index <= needed)
     ++skipped;
   for (std::size_t i = 0; i < skipped; ++i) {
-    // Entries that were truncated later do not count: they are in no log any more.
+    // Entries that were truncated later do not count: they are no longer in any log.
     all[i].highest = log_index{all[i + 1].header.next_index.value - 1};
     segments_.push_back(std::move(all[i]));
   }
@@ -157,6 +157,9 @@ result<loaded_log> segment_log::load(log_index needed) {
   return log;
 }
 
+/// Checks the header and that this segment continues the previous one. Then it decodes frame after
+/// frame until one is incomplete, and decides whether what follows is the torn end of the log or
+/// damage. The last segment stays open for appending.
 status segment_log::read_segment(std::uint64_t number, bool last, loaded_log& into) {
   const auto name = segment_name(number);
   auto f = files_.open(path(name), open_mode::existing);
@@ -227,9 +230,9 @@ status segment_log::read_segment(std::uint64_t number, bool last, loaded_log& in
 }
 
 status segment_log::secure_end(std::string_view all, std::size_t last_frame, std::size_t end, std::size_t torn_bytes) {
-  // From here on the owner of the log acts on everything that was read. But the process that wrote
-  // the last frame may have ended before its sync, or because that failed. Then the frame is only
-  // in memory. After a failed sync the system does not retry unless the bytes are written again.
+  // From here on the owner of the log acts on everything that was read. But the last frame may be
+  // only in memory: the process that wrote it may have ended before the sync, or because the sync
+  // failed. After a failed sync the system does not retry unless the bytes are written again.
   // Earlier frames were synced, or this was done for them.
   std::string bytes(all.substr(last_frame, end - last_frame));
   // An unfinished write after it was never acknowledged. Zeros replace it, because the next

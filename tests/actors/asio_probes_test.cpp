@@ -336,7 +336,7 @@ TEST_CASE("a gRPC check of a closed port, of a silent server, of a web server", 
 }
 
 TEST_CASE("a request that cannot be written is a critical check, and nothing leaves the loop", "[probes]") {
-  // None of these can be registered any more (docs/internals/pitfalls.md H1); the probe checks it again.
+  // None of these can be registered now (docs/internals/pitfalls.md H1); the probe checks it again.
   text_server server({http_answer("200 OK", "")});
   auto c = check_every_second();
   c.http = "http://" + server.address() + "/";

@@ -108,7 +108,7 @@ public:
   memory_log& log(std::size_t node) { return *nodes_[node].log; }
   sim::simulated_checkpoints& checkpoints(std::size_t node) { return *nodes_[node].checkpoints; }
   std::uint64_t applied(std::size_t node) const { return nodes_[node].numbers->applied_index.load(); }
-  /// Waits until all live nodes have applied the same and nothing happens any more.
+  /// Waits until all live nodes have applied the same entries and nothing more happens.
   /// @returns whether their digests are equal
   bool converged();
   std::uint64_t digest(std::size_t node) const { return nodes_[node].numbers->digest.load(); }

@@ -52,8 +52,8 @@ TEST_CASE("a leader that releases its lease stops default reads of other HTTP th
 }
 
 TEST_CASE("a default read needs no other server while the lease lasts", "[actors][reads][R12]") {
-  // No frame arrives any more. While its lease is valid the leader answers alone. A consistent read
-  // trusts no clock and waits. When the lease has expired, default reads wait, too.
+  // From now on no frame arrives. While its lease is valid the leader answers alone. A consistent
+  // read trusts no clock and waits. When the lease has expired, default reads wait, too.
   cluster_fixture c;
   const auto leader = c.leader();
   c.put_done(leader, "k", "v");

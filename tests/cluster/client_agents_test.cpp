@@ -243,7 +243,7 @@ TEST_CASE("a client agent answers from its cache, and never with another token's
   CHECK(received(waited, "X-Cache") == "MISS");
   CHECK(received(agent.get(service), "X-Cache") == "HIT");
 
-  // Without servers the last response stays available, and says that it is old.
+  // Without servers the last response stays available, marked as old.
   server.kill_hard();
   http_reply last;
   REQUIRE(eventually(milliseconds{40000}, [&] {

@@ -31,8 +31,8 @@ std::size_t count_of_keys(std::uint16_t port) {
 
 } // namespace
 
-// A follower's disk is replaced. The leader's log does not reach back any more, so the follower
-// needs the state itself, while writes continue; the leader must not stall.
+// A follower's disk is replaced. The leader's log no longer reaches back to its start, so the
+// follower needs the state itself, while writes continue; the leader must not stall.
 TEST_CASE("a wiped follower is rebuilt", "[rebuild]") {
   auto keys = number_from_environment("BELAY_CLUSTER_KEYS", 20000);
   auto cluster = ready_cluster(

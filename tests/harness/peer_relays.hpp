@@ -14,8 +14,9 @@ namespace belay::harness {
 
 /// A server that is behind a relay.
 struct relayed_server {
-  std::uint16_t port =
-      0; ///< the port on 127.0.0.1 where it listens; the relay listens on the same port of another loopback address
+  /// The port on 127.0.0.1 where it listens; the relay listens on the same port of another loopback
+  /// address.
+  std::uint16_t port = 0;
   std::string configuration; ///< a path in its command line, which identifies its process
 };
 

@@ -39,7 +39,7 @@ TEST_CASE("round_trip of kept changes of keys", "[round_trip]") {
       draft.key = key;
       return state::kv_entry_ptr(draft);
     };
-    const auto kind = source.below(4); // written, written anew, goes on, removed
+    const auto kind = source.below(4); // written, written again, continued, removed
     if (kind != 3)
       c.change.after = entry();
     if (kind == 1 || kind == 3)

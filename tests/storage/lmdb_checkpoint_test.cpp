@@ -364,7 +364,7 @@ private:
 } // namespace
 
 TEST_CASE("when the disk is full, commits are rejected and the old checkpoint stays") {
-  // The limit of a file's size stands for the full disk: LMDB's writes fail halfway through.
+  // A limit on the size of a file simulates a full disk: LMDB's writes fail halfway through.
   scratch_folder scratch;
   seeded_random random(3);
   auto store = open_store(scratch.path());

@@ -205,7 +205,8 @@ TEST_CASE("power loss after any operation keeps acknowledged entries and nothing
 }
 
 TEST_CASE("power loss while recovering from a power loss") {
-  // The wiping of a torn write is itself cut: that is no damage, and restores no half batch.
+  // Power fails while a torn write is wiped. The next start must not find damage, nor half of a
+  // batch.
   std::size_t rebuilt = 0;
   seeded_random random(77);
   for (std::uint64_t seed = 20; seed < 23; ++seed) {

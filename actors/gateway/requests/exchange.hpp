@@ -79,8 +79,8 @@ struct exchange {
   std::size_t rendering_bytes = 0;  ///< size of the answer being rendered; counted for one of its clients
   std::size_t load = 0;             ///< weight while other actors work on it (protocol/forward/load_shedder.hpp)
   monotonic_time began;
-  monotonic_time
-      passed_on{};         ///< when it was sent to an actor; until then it waited for earlier requests of a connection
+  /// When it was sent to an actor; until then it waited for earlier requests of a connection.
+  monotonic_time passed_on{};
   monotonic_time deadline; ///< without a response until then the answer is 500 with the text `give_up`
   std::string_view give_up = "rpc error making call: i/o timeout"; ///< Consul's when a leader is silent; static text
   std::optional<http::response> answer;

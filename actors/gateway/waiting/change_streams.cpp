@@ -230,7 +230,7 @@ void change_streams::follow(stream& s, monotonic_time now) {
   }
   auto& g = *position;
   if (g.following.empty()) {
-    give_up_waiting(g); // no stream is at that cursor any more
+    give_up_waiting(g); // no stream is at that cursor now
     g.position = s.have;
     g.viewer = s.viewer;
     g.progress_due = now + progress_period;

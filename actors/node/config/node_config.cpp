@@ -53,6 +53,8 @@ void decode_identity(decoder& d, node_config& c) {
       d.wrong("node_meta." + key, "node_meta invalid: " + *why);
 }
 
+/// How this node joins or forms a cluster. Reads the keys first, then rejects contradictions and
+/// warns in Consul's words.
 void decode_formation(decoder& d, node_config& c, std::vector<std::string>& warnings) {
   int expect = 0;
   d.get("server", c.server);

@@ -76,8 +76,8 @@ struct node_config {
   tls::credential_settings peer_tls; ///< ca_file ... encrypt; includes datacenter and domain
   bool disable_coordinates = false;  ///< nothing is measured, and /v1/coordinate returns 401
   bool disable_keyring_file = false; ///< only encrypt of peer_tls is used
-  int rpc_max_conns_per_client =
-      100; ///< limits.rpc_max_conns_per_client, for each source address of peers; 0: no limit
+  /// Limits.rpc_max_conns_per_client, for each source address of peers; 0: no limit.
+  int rpc_max_conns_per_client = 100;
   duration rpc_handshake_timeout = std::chrono::seconds{5}; ///< limits.rpc_handshake_timeout
 
   // HTTPS for clients. The files can be read: tls::https_credentials::load
@@ -129,8 +129,8 @@ struct node_config {
   bool enable_script_checks = false;               ///< checks that run programs, whatever defines them
   bool enable_local_script_checks = false;         ///< only those of the configuration
   std::int64_t check_output_max_size = 4096;       ///< bytes of a check's output that are kept
-  std::optional<std::vector<std::string>>
-      check_http_allow; ///< CIDR: where HTTP checks may connect; nullopt: everywhere
+  /// CIDR: where HTTP checks may connect; nullopt: everywhere.
+  std::optional<std::vector<std::string>> check_http_allow;
   duration check_update_interval = std::chrono::minutes{5}; ///< between catalog updates that only change output
 
   // Operation

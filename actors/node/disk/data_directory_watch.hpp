@@ -1,6 +1,7 @@
 #pragma once
 // Detects that the data directory of a running server was deleted, moved or replaced. Otherwise it
-// would go on writing to deleted files, and acknowledge what is lost when the process ends.
+// would continue to write to deleted files, and acknowledge data that is lost when the process
+// ends.
 
 #include "protocol/base/result.hpp"
 

@@ -27,8 +27,7 @@ constexpr std::chrono::milliseconds grace = 5s;
 /// How much later than this program the supervisor asks the command to end. This program may not be
 /// scheduled for a moment.
 constexpr std::chrono::milliseconds supervisor_waits = 1s;
-/// How often the clock is checked. Timers stand still while the machine is suspended; the clock
-/// does not.
+/// How often the clock is checked. Timers stop while the machine is suspended; the clock does not.
 constexpr std::chrono::milliseconds look_every = 200ms;
 
 class holding_run {

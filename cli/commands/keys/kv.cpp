@@ -78,6 +78,8 @@ bool is_true(const api_answer& a) {
   return a.body.find("true") != a.body.npos;
 }
 
+/// Requests one key, all keys under a prefix (-recurse) or their names (-keys), and prints them as
+/// values, in detail or as JSON.
 int kv_get(const options& o, terminal t) {
   if (o.words().size() > 1)
     return error(t, "Too many arguments (expected 1, got " + std::to_string(o.words().size()) + ")");
@@ -131,6 +133,8 @@ int kv_get(const options& o, terminal t) {
   return 0;
 }
 
+/// Writes a key, or with -cas, -acquire and -release conditionally: each has messages of its own,
+/// which are Consul's.
 int kv_put(const options& o, terminal t) {
   if (o.words().empty())
     return error(t, "Error! Missing KEY argument");

@@ -169,7 +169,7 @@ private:
         {"BELAY_KEY", key}, {"BELAY_INDEX", std::to_string(now.index)}, {"BELAY_FLAGS", std::to_string(now.flags)}};
     const bool well = co_await one->handler.run(std::move(now.value), std::move(added));
     running_.erase(key);
-    // A command that was stopped has not succeeded, and is not counted any more.
+    // A command that was stopped has not succeeded, and no longer counts.
     one->well = well && !stopped_;
     one->over.stop();
     bell_.ring();

@@ -80,7 +80,7 @@ public:
   /// called from any thread.
   void close_soon();
   /// Destroys calls without notifying them, because the loop is about to end. The session ends by
-  /// its TTL. No other function may be called meanwhile, and nothing is posted any more.
+  /// its TTL. No other function may be called meanwhile, and nothing is posted.
   void abandon();
 
   // Calls to pass to begin().

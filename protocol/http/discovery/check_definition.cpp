@@ -35,6 +35,8 @@ void decode_header(go_compat::json_decoder& d, const value& v, std::string_view 
   }
 }
 
+/// Decodes one member of a check's Definition into `f`. Transactions know fewer members than
+/// registrations, and parse durations differently.
 bool decode_member(go_compat::json_decoder& d, const std::string& name, const value& v, std::string_view owner,
                    bool of_transaction, fields& f) {
   const auto text = [&](std::string_view shown, std::string& out) {

@@ -8,7 +8,7 @@ namespace belay::http {
 
 namespace {
 
-/// Parameters that do not change the response. The token is in the key separately.
+/// Parameters that do not change the response. The token is a separate part of the key.
 constexpr auto not_of_the_answer = std::to_array<std::string_view>({"cached", "index", "wait", "token"});
 /// Parameters that do not change the rows read, which are what Consul caches.
 constexpr auto not_of_the_rows = std::to_array<std::string_view>(

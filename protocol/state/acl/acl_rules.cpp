@@ -69,7 +69,7 @@ void ensure_management_policy(applying& a) {
   acl_policy all;
   all.id = management_policy_id;
   all.name = management_policy_name;
-  // Another policy may have its name: after a restore of an archive without policies.
+  // Another policy may have that name after a restore of an archive without policies.
   while (a.t.acls.taken(all))
     all.name += "-builtin";
   all.description = "Builtin Policy that grants unlimited access";

@@ -112,8 +112,8 @@ struct change_rows {
   bool gone = false;              ///< the request is below the floor, or of another history
   bool other_history = false;     ///< `gone` because of another history
   bool more = false;              ///< the result is full: there may be more after `reached`
-  std::shared_ptr<const acl::authorizer> viewer =
-      {};                  ///< permissions that decided which rows the result shows; null: ACLs are off
+  /// Permissions that decided which rows the result shows; null: ACLs are off.
+  std::shared_ptr<const acl::authorizer> viewer = {};
   history_id history = {}; ///< named in the cursors of this result; none: they name none
 
   /// A request that may wait waits: nothing has happened yet, or the server's index is behind.

@@ -108,7 +108,7 @@ constexpr int status_of(claim_error e) {
 }
 
 /// An edge of the wait-for graph, or of a cycle in it: a session
-/// waits for a resource, and the blocker stands in its way.
+/// waits for a resource, and the blocker blocks it.
 struct wait_edge {
   std::string session, id; ///< the waiter
   resource_name on;        ///< the resource; without a name, and `hidden`, if the token may not read it

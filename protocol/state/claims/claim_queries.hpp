@@ -50,8 +50,9 @@ struct claim_view {
   claim_kind kind = claim_kind::lock;
   std::uint64_t limit = 0;
   bool pinned = false;
-  std::vector<claim_row>
-      holders; ///< the first listed_claims_max by fencing token; for a key: its holder as a claim, `granted` unknown
+  /// The first listed_claims_max by fencing token; for a key: its holder as a claim, `granted`
+  /// unknown.
+  std::vector<claim_row> holders;
   std::uint64_t holder_count = 0;  ///< number of all holders
   std::vector<claim_row> queue;    ///< the first listed_claims_max
   std::uint64_t queue_length = 0;  ///< length of the whole queue

@@ -67,7 +67,7 @@ struct claim_resource {
   bool pinned = false;     ///< a request fixed the limit (rule 3)
   log_index create_index;
   log_index modify_index; ///< newest change of it, its holders, its delayed holders or its queue
-  /// The limit was fixed and is not any more: the next claim that names a limit sets it (rule 3).
+  /// The limit was fixed and no longer is: the next claim that names a limit sets it (rule 3).
   bool limit_open = false;
 };
 using claim_resource_ptr = std::shared_ptr<const claim_resource>;
@@ -97,8 +97,9 @@ struct claim_record {
 
   std::string key; ///< claim_key()
   resource_name of;
-  std::string
-      id; ///< chosen by the client, else that of the session (rule 6); for a wait for a key's lock that of the session
+  /// Chosen by the client, else that of the session (rule 6); for a wait for a key's lock that of
+  /// the session.
+  std::string id;
   std::string session; ///< lower-case UUID
   claim_state state = claim_state::waiting;
   claim_mode mode = claim_mode::exclusive;
@@ -195,8 +196,9 @@ struct claim_end_record {
   resource_name of;
   std::string id, session; ///< session: empty if the id was unknown
   claim_end why = claim_end::released;
-  std::string
-      cause; ///< claim_end::session: that of the session; claim_end::withdrawn: why, unless the client requested it
+  /// claim_end::session: that of the session; claim_end::withdrawn: why, unless the client
+  /// requested it.
+  std::string cause;
   log_index index;    ///< index of the entry that ended it
   cluster_time until; ///< when it is forgotten
   std::string scope;  ///< claim_record::scope; for an unknown id: of the client that ended it
@@ -261,14 +263,15 @@ struct ended_session {
 
   std::string id;
   std::string name, node;
-  std::string
-      cause; ///< `ttl`, `destroyed`, `destroyed by ACCESSOR`, `check CHECK critical`, `check CHECK deregistered`, `node deregistered`, `restored`
+  /// `ttl`, `destroyed`, `destroyed by ACCESSOR`, `check CHECK critical`, `check CHECK
+  /// deregistered`, `node deregistered`, `restored`.
+  std::string cause;
   log_index index;
   std::uint64_t number = 0; ///< 1 is the first ever; they are forgotten in this order
   cluster_time at;
-  std::vector<resource_name>
-      released;                     ///< locks of keys and claims that it held, at most ended_session_names_max of them
-  std::uint64_t released_count = 0; ///< number of all of them
+  /// Locks of keys and claims that it held, at most ended_session_names_max of them.
+  std::vector<resource_name> released;
+  std::uint64_t released_count = 0;                  ///< number of all of them
   std::uint64_t on_end_done = 0, on_end_refused = 0; ///< operations of OnEnd
 };
 using ended_session_ptr = std::shared_ptr<const ended_session>;

@@ -176,12 +176,12 @@ private:
   std::map<node, arrival> visited_; ///< its nodes do not move
   std::deque<const node*> queue_;
   std::map<std::pair<resource_name, bool>, std::optional<queue_position>> seen_up_to_;
-  std::map<std::tuple<resource_name, bool, claim_mode>, std::string>
-      holders_found_;                ///< all except this session; empty: all
+  /// All except this session; empty: all.
+  std::map<std::tuple<resource_name, bool, claim_mode>, std::string> holders_found_;
   std::vector<claim_ptr> own_waits_; ///< waits of the session that the search began with
   std::size_t examined_ = 0;
-  std::map<resource_name, queue_position>
-      stands_at_; ///< position of the first claim of the session that the search began with, in each queue
+  /// Position of the first claim of the session that the search began with, in each queue.
+  std::map<resource_name, queue_position> stands_at_;
   wait_cycle found_;
 };
 

@@ -6,7 +6,7 @@
 namespace belay::state {
 
 enum class key_outcome : std::uint8_t {
-  done,       ///< also if there was nothing to change
+  done,       ///< even if there was nothing to change
   refused,    ///< index is stale, lock is held by another session or not held
   lock_delay, ///< the key cannot be acquired yet
   failed,     ///< `text` is the reason

@@ -96,8 +96,8 @@ private:
   undo_logged_map<kv_entry_ptr> rows_;
   /// Includes removed keys until they are cleaned up.
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> held_;
-  std::deque<removed_tree>
-      removed_; ///< in the order of their removal; no key is in two of them, or in one of them and also in rows_
+  /// In the order of their removal; no key is in two of them, or in one of them and also in rows_.
+  std::deque<removed_tree> removed_;
 };
 
 } // namespace belay::state

@@ -1,6 +1,7 @@
 #pragma once
-// Checks what the leader has on client agents (docs/operate/operations.md, "Client agents"; contract/08):
-// serfHealth of the agent's node, and its sessions. No agent may be in the Raft configuration.
+// Checks the leader's rows of client agents (docs/operate/operations.md, "Client agents";
+// contract/08): serfHealth of the agent's node, and its sessions. No agent may be in the Raft
+// configuration.
 
 #include "sim/checkers/kv_model.hpp"
 #include "sim/world/cluster.hpp"

@@ -27,8 +27,8 @@ struct modelled_claim {
   std::uint64_t flags = 0; ///< flags of a key
   log_index changed;       ///< granted, or requested again
   std::string client = {}; ///< accessor of its token, or its address; empty: not in its entry
-  std::optional<state::auth_context> by =
-      {}; ///< permissions of its newest request; nullopt: they are not checked again
+  /// Permissions of its newest request; nullopt: they are not checked again.
+  std::optional<state::auth_context> by = {};
 
   bool operator==(const modelled_claim&) const = default;
 };

@@ -1024,7 +1024,7 @@ TEST_CASE("one rendering serves all queries woken by the same change", "[gateway
   for (std::size_t i = 1; i < watchers; ++i)
     CHECK((clients[i].read().body == first.body));
   CHECK(count_in(f.numbers(), "http_renderings") == 1);
-  // No client needs it any more.
+  // No client needs it now.
   f.sync();
   CHECK(eventually([&] { return gauge_in(f.numbers(), "http_held_bytes") < first.body.size() / 10; }));
 }
@@ -1334,7 +1334,7 @@ TEST_CASE("a client streams the log, until it disconnects or the server stops", 
   CHECK(response.find("for one") == std::string::npos);
   CHECK(response_as_json.find("for one") != std::string::npos);
   json.close();
-  CHECK(eventually([] { return !log::enabled(log::level::info); })); // no client needs such lines any more
+  CHECK(eventually([] { return !log::enabled(log::level::info); })); // no client needs such lines now
   CHECK(log::enabled(log::level::warn));
   log::warn("test", "the last one");
   CHECK(f.stop());

@@ -85,7 +85,7 @@ TEST_CASE("socket_poller: a reader that leaves data is notified again, until it 
     if (s.times_readable == 3)
       s.expected({});
   };
-  f.loop.run(); // returns, because nothing waits any more
+  f.loop.run(); // returns, because nothing waits
   CHECK(s.times_readable == 3);
   CHECK(s.take() == 3);
   SECTION("and it can come back") {

@@ -128,7 +128,7 @@ private:
 } // namespace
 
 // Writers use idempotency keys all the time: older servers ignore them, newer ones report the old
-// server. Changes are followed at servers of this version. Claims and lock turns go on.
+// server. Changes are followed at servers of this version. Claims and turns of locks continue.
 TEST_CASE("keyed writes, changes, claims and locks during an upgrade, and a downgrade before its end",
           "[.upgrade][no_once_before]") {
   raise_file_limit();
@@ -195,7 +195,7 @@ TEST_CASE("keyed writes, changes, claims and locks during an upgrade, and a down
   CHECK(cluster.node(0).get("/v1/outcome/count-0").body.find(R"("State":"done")") != std::string::npos);
   CHECK(cluster.node(0).get("/v1/kv/refused?consistent").status == 404);
 
-  // A downgrade is not possible any more; the other servers are not affected.
+  // A downgrade is no longer possible; the other servers are not affected.
   const auto follower = (cluster.wait_leader() + 1) % cluster.size();
   auto& back = cluster.node(follower);
   replace(back, old_program);

@@ -155,7 +155,7 @@ TEST_CASE("servers with ACLs in force are upgraded under load with a token, and 
   REQUIRE(load.wait_for_more(200));
   becomes(followed, new_program);
 
-  // A deleted token has no permissions any more, at any server.
+  // A deleted token has no permissions at any server.
   check_nothing_lost(cluster, load);
   const auto accessor = boost::json::parse(as(0, writer, "GET", "/v1/acl/token/self").body).at("AccessorID");
   REQUIRE(as(0, master, "DELETE", "/v1/acl/token/" + std::string(accessor.as_string())).status == 200);

@@ -361,7 +361,7 @@ TEST_CASE("when the terminal of the command is closed the program gets SIGHUP", 
   CHECK(becomes_true([&] { return state_of(command) == 'Z'; }));
 }
 
-// The program is stopped and cannot end its command any more, while its session expires.
+// The program is stopped and cannot end its command while its session expires.
 TEST_CASE("while the program is stopped its guard ends the command in time", "[child][terminal]") {
   const working_directory here;
   using boot_clock = belay::actors::boot_clock;

@@ -141,7 +141,7 @@ export class Hub {
     const wait = index > 0 ? `${w.path.includes('?') ? '&' : '?'}index=${index}&wait=${longPollSeconds}s` : '';
     const answer = await ask(w.path + wait, w.token, w.end.signal);
     this.#tellLink(true);
-    // Tabs go on showing the last known state; the frame says that there is no leader.
+    // Tabs continue to show the last known state; the frame says that there is no leader.
     if (!w.every && w.last?.status === 200 && lacksLeader(answer)) return 0;
     if (w.every || w.last?.text !== answer.text || w.last.status !== answer.status) {
       w.last = answer;

@@ -496,7 +496,7 @@ TEST_CASE("a request that cannot be written fails, and reaches no server", "[rel
   CHECK(bad.nothing_sent);
   CHECK(good.ended);
   CHECK(f.loop.server(1).times("GET", "/v1/x") == 1);
-  { // and clients that do not wait any more are not notified
+  { // and clients that no longer wait are not notified
     asking_client gone;
     auto ended = f.relay->begin({"GET", "/v1/x y", {}, {}, false}, gone);
     ended.reset();

@@ -65,7 +65,7 @@ TEST_CASE("which credentials are accepted, and what is known about the peer", "[
   auto both_kinds = server;
   both_kinds.encrypt = {key_a};
   both_kinds.verify_incoming = both_kinds.verify_outgoing = false;
-  auto leaving_keys = both_kinds; // the step at which keys are not sent any more, and still accepted
+  auto leaving_keys = both_kinds; // the step at which keys are no longer sent, but still accepted
   leaving_keys.verify_outgoing = true;
   struct row {
     const char* name;

@@ -52,7 +52,7 @@ TEST_CASE("a leader that leaves transfers its leadership first, then sends its r
   CHECK(is_ok(l.at(milliseconds(250))));
 }
 
-// The transfer target may be unable to lead, or leave as well: this must not go on forever.
+// The transfer target may be unable to lead, or leave as well: this must not repeat forever.
 TEST_CASE("a leader without a transfer target removes itself") {
   leaving_member l;
   CHECK(std::get<departure::hand_over>(l.at(milliseconds(0))).to == b);

@@ -57,18 +57,18 @@ TEST_CASE("this node's own requests have their own limit") {
   queued_calls held(1);
   REQUIRE(held.add(call_of(1, 1)));
   REQUIRE_FALSE(held.has_space_for(call_of(2, 1)));
-  SECTION("so many") {
+  SECTION("their number") {
     for (std::size_t i = 0; i < queued_calls::own_count_max; ++i)
       REQUIRE(held.add(own(0)));
     CHECK_FALSE(held.add(own(0)));
     held.take_all();
     CHECK(held.add(own(0)));
   }
-  SECTION("so many bytes") {
+  SECTION("their bytes") {
     REQUIRE(held.add(own(queued_calls::bytes_max)));
     CHECK_FALSE(held.add(own(1)));
   }
-  SECTION("and takes none from clients") {
+  SECTION("they take no space from clients") {
     held.take_all();
     REQUIRE(held.add(own(1)));
     CHECK(held.add(call_of(1, 1)));

@@ -50,8 +50,8 @@ struct server {
   std::vector<std::string> machine;         ///< the state machine: commands it has applied
   log_index applied;                        ///< the last index applied
   std::map<log_index, std::string> waiting; ///< clients' proposals that are not answered yet
-  std::map<std::uint64_t, log_index>
-      reads;                        ///< confirmed reads, and the index that the machine must have applied for each
+  /// Confirmed reads, and the index that the machine must have applied for each.
+  std::map<std::uint64_t, log_index> reads;
   std::vector<std::string> answers; ///< what clients received
 
   explicit server(node_id id, restored_state from_disk = {}) : core(id, limits{}, std::move(from_disk), id.value) {}

@@ -41,7 +41,7 @@ bool promise_next(formation& f) {
   return p.has_value();
 }
 
-/// All servers exchange messages, and promise.
+/// All servers exchange hellos, and may then promise a set.
 void meet(std::vector<formation*> all) {
   for (auto* to : all)
     for (auto* from : all)
@@ -162,7 +162,7 @@ TEST_CASE("of four or five servers those with the lowest ids make the cluster, a
 }
 
 // 1 and 3 cannot communicate: each one's set lacks a server of the other's. A promise of one lets
-// the others go on to the next round, as fast as they receive it, while the link is broken.
+// the others continue with the next round, as fast as they receive it, while the link is broken.
 TEST_CASE("servers with different sets promise again after growing pauses") {
   auto a = of(1, 3), b = of(2, 3), c = of(3, 3), d = of(4, 3);
   const std::vector<std::pair<formation*, formation*>> links{{&a, &b}, {&a, &d}, {&b, &c}, {&b, &d}, {&c, &d}};

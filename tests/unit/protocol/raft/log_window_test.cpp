@@ -94,6 +94,6 @@ TEST_CASE("the newest entry that is not above a term") {
   for (const auto& r : rows)
     CHECK(log.last_not_above(log_index{r[0]}, term_id{r[1]}) == log_index{r[2]});
   log.forget_until(log_index{5});
-  CHECK(log.last_not_above(log_index{10}, term_id{3}) == log_index{5}); // not known any more: the base
+  CHECK(log.last_not_above(log_index{10}, term_id{3}) == log_index{5}); // no longer known: the base
   CHECK(log.last_not_above(log_index{3}, term_id{1}) == log_index{3});
 }

@@ -76,7 +76,8 @@ TEST_CASE("a service survives a round trip") {
   CHECK(back.meta == s.service.meta);
 }
 
-// What is written on behalf of a token must be so after a restart. Older files stay as they are.
+// A registration that was made with a token keeps it over a restart. Files without tokens keep the
+// old format.
 TEST_CASE("a registration is kept with its token, and without one as ever") {
   auto check = full_stored_check();
   CHECK(wire::encode_registration(check, noon)[1] == 2);
