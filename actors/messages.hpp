@@ -34,7 +34,7 @@ using monotonic_time = std::chrono::steady_clock::time_point;
 /// `id`'s upper 16 bits are the gateway's number, by which the response is routed.
 struct propose_write {
   request_id id;
-  payload command; ///< encoded; otherwise what its kind says
+  payload command; ///< an encoded command, or for other kinds the payload of that kind
   wire::call_kind kind = wire::call_kind::propose;
 };
 /// gateway -> fsm: a write that the state machine may reject by its arguments before it costs a log

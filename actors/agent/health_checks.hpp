@@ -146,7 +146,7 @@ private:
 
   // health_checks_client_agents.cpp
   void on_client_agent(const client_agent_contact& h);
-  /// Why it is no agent of this cluster; nullopt: it is accepted
+  /// Why it is not an agent of this cluster; nullopt: it is accepted
   std::optional<std::string> refusal_of(const agent::client_agents::identity& who,
                                         const agent::client_agents::evidence& by);
   void leave_servers_to_members();

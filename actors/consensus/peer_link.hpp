@@ -167,7 +167,8 @@ private:
   seeded_random random_;
   pending_connections pending_;
   name_lookups names_;
-  /// For lines about unverified peers; for known hosts and peers to dial.
+  /// Limits log lines: the first one those about unverified peers, the second one those about known
+  /// hosts and peers to dial.
   log_rate_limiter log_limit_, log_limit_of_known_;
   wire::hello hello_;
   std::vector<identified_peer> early_agents_; ///< client agents that connected before this server knew its own role

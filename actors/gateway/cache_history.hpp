@@ -38,7 +38,8 @@ public:
   std::size_t size() const;
 
 private:
-  /// A hash of token and target. On a collision a first answer is reported as a hit.
+  /// A hash of token and target. After a collision the first answer for a target is reported as a
+  /// hit.
   using key = std::uint64_t;
   struct entry {
     monotonic_time fetched, used;

@@ -741,7 +741,8 @@ void http_gateway::note_cached(exchange& e, const read_result& r) {
       {.waited = r.waited, .silent_for = std::chrono::duration_cast<std::chrono::seconds>(silent)}, now());
 }
 
-/// After all other work of this thread. A message to itself would come before socket events.
+/// Renders after all other work of this thread. A message to this actor would overtake socket
+/// events.
 void http_gateway::render_soon() {
   if (asio_ == nullptr) {
     while (large_answers_.busy())

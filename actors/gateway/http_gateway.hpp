@@ -111,7 +111,8 @@ public:
 
   /// Binds the configured addresses; accepts connections once the loop runs. Any thread, once.
   status listen();
-  /// Addresses in the settings' order: host:port with real ports, or unix:///path. After listen().
+  /// Addresses in the settings' order: host:port with real ports, or unix:///path. @pre listen()
+  /// was called
   const std::vector<std::string>& addresses() const { return addresses_; }
   /// Serves a connection of a client agent. Any thread, after listen() or start().
   void serve(client_agent_connection c);
@@ -121,10 +122,11 @@ public:
   void serve(const accepted_connection& c);
   /// Interface for its connections, for those created without sockets.
   connection_host& as_host() { return *this; }
-  /// Ready after stop_atom, when answers in flight are sent or timed out, and sockets closed. Once.
+  /// Ready after stop_atom, when answers in flight are sent or timed out, and sockets closed. Call
+  /// it once.
   std::future<void> drained() { return drained_.get_future(); }
 
-  /// When the newest answer was written. On the gateway's thread only.
+  /// When the newest answer was written. Call it on the gateway's thread only.
   monotonic_time last_answer() const { return last_answer_; }
 
 private:

@@ -21,7 +21,8 @@ std::size_t free_memory();
 /// between which other threads can allocate: not for a thread that clients wait for.
 void give_back_memory(std::size_t bytes);
 
-/// Decides that memory which was free at several consecutive looks is not needed soon.
+/// Decides which free memory is unlikely to be needed soon: what was free at several consecutive
+/// samples.
 class unused_memory {
 public:
   /// Less than this is kept.

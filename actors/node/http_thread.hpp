@@ -19,7 +19,7 @@ public:
 
   boost::asio::io_context& loop() { return loop_; }
   asio_host& host() { return host_; }
-  /// After spawn().
+  /// @pre spawn() was called
   http_gateway& gateway() { return *gateway_; }
 
   http_gateway_actor spawn(caf::actor_system& system, const node_actors_ptr& node_actors, gateway_settings settings,

@@ -21,7 +21,7 @@ fsm_settings machine_settings_of(const node_config& config);
 raft::member member_of(const node_config& config, const identity& who);
 raft_peer_settings peer_settings_of(const node_config& config, const identity& who);
 health_checks_settings agent_settings_of(const node_config& config);
-/// For asio_probes. Null: everywhere.
+/// The networks to which HTTP checks may connect; null: all.
 std::shared_ptr<const std::vector<std::string>> networks_of_http_checks(const node_config& config);
 /// All settings except those of the process: tokens, files, callbacks, seeds.
 gateway_settings gateway_settings_of(const node_config& config, const identity& who);

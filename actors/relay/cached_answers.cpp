@@ -292,7 +292,7 @@ void cached_answers::answered(question& q) {
       w->deliver(200, headers, what);
 }
 
-/// No answer to keep. On a failure of the servers the kept one stays.
+/// The servers have sent no answer that may be kept. If they have failed, the kept answer stays.
 void cached_answers::refused(question& q, bool has_failed) {
   const auto at = find_entry(q);
   auto& e = at->second;

@@ -125,7 +125,7 @@ public:
     call_ = relay.begin({std::move(method), std::move(target), std::move(headers), {}, false}, *this);
   }
 
-  /// Empty: none received a request yet.
+  /// The server that received the request; empty: no server has received it.
   const std::string& server() const { return static_cast<const call&>(*call_).server; }
 
   void on_head(int status, header_list) override { status_ = status; }

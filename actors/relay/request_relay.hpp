@@ -1,5 +1,6 @@
 #pragma once
-// The interface by which a client agent sends requests to servers, and gets answers. On one thread.
+// The interface through which a client agent sends requests to servers and receives answers.
+// Everything happens on one thread.
 
 #include "protocol/http/request.hpp"
 

@@ -41,7 +41,7 @@ private:
   std::size_t kept_ = 0;
 };
 
-/// The key of the lock to acquire; nullptr: the command is no acquire.
+/// The key of the lock to acquire; nullptr: the command is not an acquire.
 inline const std::string* key_of_acquire(const state::command& c) {
   const auto* write = std::get_if<state::kv_write>(&c);
   return write != nullptr && write->op.verb == state::kv_verb::lock ? &write->op.key : nullptr;

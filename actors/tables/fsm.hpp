@@ -91,7 +91,7 @@ private:
   /// Reports the outcome of an entry as unknown: an installed snapshot includes it, so its result
   /// is lost.
   void respond_unknown(const origin& who, std::vector<write_result>& own, forwarded_results& forwarded) const;
-  /// `acquired`: keys whose acquires were applied, for acquires that wait for that.
+  /// Adds to `acquired` the keys whose acquires were applied: other acquires may wait for them.
   state::reply apply_command(const raft::entry& e, const std::optional<state::command>& command,
                              state::effects& changed, std::vector<std::string>& acquired);
   void check(check_write w);

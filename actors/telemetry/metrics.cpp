@@ -282,8 +282,8 @@ std::array<metrics::distribution_ref, 13> metrics::distributions() {
         seconds_per_ns,
         "time from the expiry of a session's TTL until the session is removed; only on the leader (Consul's name)"},
        {"raft.leader.lastContact", "raft.leader.lastContact", &metrics::last_contact_, 1 / ns_per_ms, seconds_per_ns,
-        "longest time since the leader heard a voter, measured every 2 s; only on the leader, and none if it is the "
-        "only voter (Consul's name)"},
+        "longest time since the leader heard from a voter, measured every 2 s; only on the leader, and none if it is "
+        "the only voter (Consul's name)"},
        {"changes.lag", "changes.lag_entries", &metrics::change_stream_lag_, 1, 1,
         "log entries between a stream's cursor and the applied index, at each read for a stream that reconnects or is "
         "behind"}}};

@@ -42,7 +42,7 @@ public:
     std::array<std::uint64_t, buckets> bucket{};
   };
   totals look() const;
-  /// Also starts a new interval for least and most.
+  /// Returns look(), and starts a new interval for minimum and maximum.
   totals take_totals();
 
   static std::size_t bucket_of(std::uint64_t value);

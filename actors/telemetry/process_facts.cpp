@@ -52,7 +52,7 @@ std::uint64_t count_open_files() {
   return n;
 }
 
-/// Since 1970.
+/// When the machine was started, in seconds since 1970.
 double boot_time() {
   std::istringstream lines(text_of("/proc/stat"));
   for (std::string line; std::getline(lines, line);)

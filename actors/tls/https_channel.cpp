@@ -26,7 +26,8 @@ void forget_errors() {
 // The response of Go's server, which Consul uses.
 constexpr std::string_view plain_http_answer =
     "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
-// Go's, and DELETE, which this API also has. As long as the header of a record.
+// The methods that Go recognizes, and DELETE, which this API also has. Each text is as long as the
+// header of a TLS record.
 constexpr std::array<std::string_view, 6> plain_http_beginnings = {"GET /", "HEAD ", "POST ",
                                                                    "PUT /", "OPTIO", "DELET"};
 constexpr std::size_t header_bytes = 5;

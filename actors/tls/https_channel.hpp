@@ -16,7 +16,8 @@ namespace belay::tls {
 /// After a failure only output() may be used.
 class https_channel {
 public:
-  /// Bytes of a client before the end of its handshake. At most 16 KiB of them are certificates.
+  /// Limit for the bytes of a client before the end of its handshake; certificates take at most 16
+  /// KiB.
   static constexpr std::size_t handshake_bytes_max = 32u << 10;
   /// Handshake messages that a client may send afterwards: new keys. Few clients ever send one.
   static constexpr int late_messages_max = 32;

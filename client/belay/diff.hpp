@@ -46,7 +46,7 @@ public:
 
   /// The slot of a key; without the prefix.
   static std::size_t slot_of(std::string_view key) noexcept;
-  /// In any order; each key once.
+  /// Adds a key. The order does not matter, but add each key once.
   /// @param key without the prefix
   void add(std::string_view key, std::string_view value, std::uint64_t flags) noexcept;
   /// The numbers of the slots that differ.

@@ -259,7 +259,8 @@ void client_agents::leaves(const identity& who, local_time now, const evidence& 
   k.next_look = now;
 }
 
-/// Not before a pending write can be visible.
+/// Schedules the next read of the agent's rows, late enough that a pending write is visible in
+/// them.
 void client_agents::look_soon(known& k, local_time now) const {
   if (k.pause == local_time{0})
     k.next_look = now;

@@ -15,7 +15,8 @@
 namespace belay::agent {
 
 struct client_agent_limits {
-  /// Silence after which an agent is critical. Also counts from the start of a leadership.
+  /// Silence after which an agent is critical. It counts from the start of the leadership at the
+  /// earliest.
   local_time silence = std::chrono::seconds(5);
   /// Silence after which the node is deregistered (Consul's reconnect_timeout).
   local_time forgotten = std::chrono::hours(72);
@@ -97,9 +98,10 @@ public:
   std::optional<std::string> refusal_of(const identity& who, local_time now, const evidence& by = {}) const;
   /// @returns false: refusal_of() has the reason
   bool received(const identity& who, local_time now, const evidence& by = {});
-  /// Why its rows were not its own when last read; null: they were, or unread. Until heard again.
+  /// Why its rows were not its own when they were last read. null: they were its own, they have not
+  /// been read, or it has sent a message since.
   const std::string* refused(const identity& who) const;
-  /// The refusal was sent: its rows are read again when it is heard next.
+  /// The refusal was sent: its rows are read again at its next message.
   void forget_refusal(const identity& who);
   /// Whether the catalog was seen to show it alive.
   bool shown_alive(const identity& who) const;
@@ -125,7 +127,7 @@ private:
   };
   struct known {
     identity who;
-    evidence by;           ///< evidence of the agent heard last
+    evidence by;           ///< evidence in the last message
     bool accepted = false; ///< the catalog permits `who` to act for the node
     /// The node's owner by its row, or by the last proposal. nullopt: it has no row, or was unread
     std::optional<owner> of;
@@ -164,7 +166,8 @@ private:
   client_agent_limits limits_;
   local_time begun_{};
   std::map<std::string, known> agents_; ///< by folded name
-  /// Refusals of agents whose rows were not their own, by name and ID: sent when they are heard.
+  /// Refusals of agents whose rows were not their own, by name and ID: sent when the agent sends a
+  /// message.
   std::map<refusal_key, std::string> refused_;
 };
 

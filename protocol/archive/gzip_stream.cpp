@@ -16,7 +16,7 @@ struct gzip_stream::impl {
 };
 
 gzip_stream::gzip_stream() : impl_(std::make_unique<impl>()) {
-  // As in append_gzip().
+  // The parameters of append_gzip().
   constexpr int gzip_window = 15 + 16, level = 1, memory = 8;
   impl_->begun = deflateInit2(&impl_->z, level, Z_DEFLATED, gzip_window, memory, Z_DEFAULT_STRATEGY) == Z_OK;
   if (!impl_->begun)

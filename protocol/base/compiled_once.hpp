@@ -5,7 +5,8 @@
 namespace belay {
 
 /// A variant whose copies, moves and destructor are compiled once: by a file with
-/// compiled_once_here.hpp and `template struct compiled_once<V::plain>;`. Without it linking fails.
+/// compiled_once_here.hpp and `template struct compiled_once<V::plain>;`. Without that file the
+/// program does not link.
 template <class Variant>
 struct compiled_once : Variant {
   using plain = Variant;

@@ -24,7 +24,7 @@ struct strong_id {
 
 /// Raft term; 0 = before the first election.
 using term_id = strong_id<struct term_tag>;
-/// Position in the replicated log, first is 1; 0 = none. Also Consul's index.
+/// Position in the replicated log, starting at 1; 0 = none. Clients see it as Consul's index.
 using log_index = strong_id<struct log_index_tag>;
 /// One server with one data directory: a wiped server returns with another id. 0 = none.
 using node_id = strong_id<struct node_id_tag>;

@@ -102,7 +102,7 @@ public:
 
   std::string_view view() noexcept { return block_.view(); }
   void add_owner() noexcept { block_.add_owner(); }
-  /// After the last one this object is gone.
+  /// The last owner's removal destroys this object.
   void remove_owner() noexcept {
     if (block_.remove_owner())
       end_(*this);

@@ -17,7 +17,7 @@ struct probe_answer {
   std::uint64_t sent_ns = 0; ///< time at which the probe was sent
   coordinate own;            ///< coordinate of the server that replies
 };
-/// Rows that the receiver may lack. At most news_rows_max of them.
+/// Up to news_rows_max rows that the receiver may lack.
 struct news {
   std::vector<row> rows;
 };

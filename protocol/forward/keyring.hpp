@@ -49,7 +49,7 @@ struct keyring_answer {
   bool ok = false;
   std::string text;              ///< not ok: why, in Consul's words if it has any
   std::vector<std::string> keys; ///< keys of a successful list; the first one is the primary
-  bool no_keyring = false;       ///< not ok: this server has no encryption. Not sent
+  bool no_keyring = false;       ///< set if not ok because this server has no encryption; never sent to other servers
 };
 
 /// A request between members, and its reply. With keys: only over authenticated connections.

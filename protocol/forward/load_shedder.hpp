@@ -25,7 +25,7 @@ struct shedding_rules {
   /// to the shortest session TTL, and long compared to a commit on a slow disk.
   std::chrono::nanoseconds delay_max{std::chrono::milliseconds(500)};
   /// Below this unfinished load nothing is rejected, however slow the server is: this many clients
-  /// that wait for a response before their next request are no overload.
+  /// that wait for a response before their next request are not an overload.
   std::size_t load_min = 1024;
 };
 

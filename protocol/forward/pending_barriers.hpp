@@ -59,7 +59,7 @@ public:
   /// Call it at every tick, and when a leader is known: retries requests that a non-leader
   /// received.
   void ask_again();
-  /// At every tick.
+  /// Call it at every tick.
   void expire(local_time now);
 
   /// Actions since the last call, in order.

@@ -7,7 +7,7 @@ namespace belay::forward {
 
 namespace {
 
-// As those of requests.hpp.
+// Texts for clients, like those of requests.hpp.
 constexpr auto overloaded = "too many writes are waiting, try again";
 constexpr auto connection_lost = "rpc error making call: EOF";
 constexpr auto never_answered = "rpc error making call: i/o timeout";

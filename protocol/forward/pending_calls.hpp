@@ -94,7 +94,7 @@ public:
   /// That call's client may be gone: the next expire() rejects the call if it waits
   /// without a leader. A call that was proposed or forwarded is not affected.
   void end_wait(request_id id);
-  /// At every tick.
+  /// Call it at every tick.
   void expire(local_time now, const leadership& leader);
 
   /// Sends a refused or unknown outcome to the origin of the call, local or remote.

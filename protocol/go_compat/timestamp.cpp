@@ -42,7 +42,7 @@ struct time_reader {
     ok = ok && n >= low && n <= high;
     return n;
   }
-  /// At least one digit after the point.
+  /// Parses the digits after the point: at least one.
   std::uint32_t fraction() {
     std::uint32_t n = 0;
     std::size_t digits = 0;

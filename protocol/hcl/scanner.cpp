@@ -274,7 +274,7 @@ char32_t scanner::digits(char32_t first) {
   return c;
 }
 
-/// After the `e`. Consumes the character in place of the first digit, whatever it is.
+/// Scans what follows the `e`. Consumes the character in place of the first digit, whatever it is.
 void scanner::exponent() {
   char32_t c = at_.next();
   if (c == U'-' || c == U'+')

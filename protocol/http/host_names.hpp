@@ -17,7 +17,7 @@ response refuse_host(const raw_request& r);
 
 /// Whether a page of another origin sent the request, by a browser's headers: Sec-Fetch-Site is
 /// neither `same-origin` nor `none`, or Origin's host and port are neither the request's nor in
-/// `s.allowed_hosts` (W3C Fetch Metadata; RFC 6454). Requests without these are no browser's.
+/// `s.allowed_hosts` (W3C Fetch Metadata; RFC 6454). Requests without these are not a browser's.
 /// Such a page can send some requests (a form's POST) without preflight, and needs no response.
 bool comes_from_another_site(const raw_request& r, const route_settings& s);
 

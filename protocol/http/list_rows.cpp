@@ -100,7 +100,7 @@ struct rows_by_data {
     const bool as_list = requested != nullptr && requested->as_list;
     list_rows rows{"{\"Node\":", as_list ? "]}" : "}}", services.size(), {}, true};
     append_node(rows.begin, *found.node);
-    // Like a nil list in Go. One that was filtered to nothing is empty.
+    // Rendered like a nil list in Go. A list whose rows were all filtered out is empty instead.
     if (as_list && services.empty() && options.filter == nullptr && !found.some_hidden) {
       rows.begin += ",\"Services\":";
       rows.end = "null}";

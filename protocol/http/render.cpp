@@ -72,7 +72,7 @@ void add_meta(response& r, const read_request& request, const state::query_resul
                                                                                                        : "leader");
 }
 
-/// Not in Consul (docs/reference/http-extensions.md).
+/// Headers that Consul does not have (docs/reference/http-extensions.md).
 void add_remaining_times(response& r, const read_meta& meta) {
   if (meta.lock_delay_ms != 0)
     r.headers.emplace_back("X-Belay-Lock-Delay-Ms", std::to_string(meta.lock_delay_ms));

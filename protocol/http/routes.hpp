@@ -49,7 +49,7 @@ struct route {
 
 /// All routes, for documents and tests.
 std::span<const route> all_routes();
-/// In the order of the Allow header.
+/// The route's methods, in the order of the Allow header.
 std::vector<std::string_view> method_names_of(const route& r);
 /// 0: none of those above.
 unsigned method_bit(std::string_view name);

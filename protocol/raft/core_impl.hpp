@@ -51,7 +51,7 @@ struct core::impl {
   void follow(term_id term, node_id new_leader, step_down_cause why = step_down_cause::newer_term);
   void lose_leadership();
   void contacted_leader();
-  /// Whether votes are refused to protect the lease of the leader last heard from.
+  /// Whether votes are rejected to protect the lease of the leader that was in contact last.
   bool guards_leader() const;
   /// Whether this node is a voter, or its removal is not known to be committed.
   bool electable() const;

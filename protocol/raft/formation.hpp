@@ -12,7 +12,7 @@
 // - A promise is dropped only if it is certain that no server has created it: a member names
 //   another set in the same round, is in a later round, or joined a cluster in an earlier one. It
 //   never promised this set and no longer can, or dropped it for the same reason (by induction).
-// - If a member of the set is gone for good, there is no certainty. Then the others *give up*:
+// - If a member of the set is lost forever, certainty is impossible. Then the others *give up*:
 //   each promises on disk never to create this configuration or vote in its cluster. When the
 //   rest is not a majority, that cluster can have no leader, and the promise is dropped.
 // - No server promises or creates anything while a reachable peer

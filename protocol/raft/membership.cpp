@@ -19,7 +19,8 @@ status core::impl::bootstrap(const configuration& initial) {
   hard_changed = true;
   soft.term = hard.term;
   log.append({log_index{1}, hard.term, {}, entry_kind::configuration, make_payload(encode(initial))});
-  // No leader was heard, so no lease depends on this node: only the random part of the timeout.
+  // This node is not in contact with a leader, so no lease depends on it: wait for only the random
+  // part of the timeout.
   refuses_votes = false;
   election_elapsed = lim.election_ticks;
   config_took_effect();

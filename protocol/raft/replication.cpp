@@ -83,7 +83,8 @@ void core::impl::tick_leader() {
   }
 }
 
-// New servers that are not among the followers yet count as heard: the leader has not sent to them.
+// New servers that are not among the followers yet count as responsive: the leader has not sent to
+// them.
 bool core::impl::quorum_is_reachable(const configuration& c, int more_ticks) const {
   return has_quorum(c, [&](node_id id) {
     const auto* p = leading->find(id);

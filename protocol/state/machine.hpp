@@ -26,7 +26,8 @@ public:
   virtual ~long_read() = default;
   /// Examines up to `rows_max` rows. @returns true: the read is complete
   virtual bool go_on(std::size_t rows_max) = 0;
-  /// What machine::evaluate() would have returned at the start. Once. @pre go_on() returned true
+  /// What machine::evaluate() would have returned at the start. Call it once. @pre go_on() returned
+  /// true
   virtual query_result take() = 0;
 };
 

@@ -131,7 +131,8 @@ struct query : plain_query {
   std::string near = {};
 };
 
-/// Whether both read the same rows on behalf of the same token. False for transactions, settings.
+/// Whether both read the same rows on behalf of the same token. Always false for transactions and
+/// settings.
 inline bool same_question(const query& a, const query& b) {
   const auto same = [&b](const auto& each) {
     using requested = std::decay_t<decltype(each)>;

@@ -10,7 +10,7 @@ namespace belay::sim {
 
 class idle_checker {
 public:
-  /// From now on clients only send renewals and reads.
+  /// Call it when clients send nothing but renewals and reads from now on.
   /// @param term the leader's
   void begin(term_id term) {
     term_ = term;

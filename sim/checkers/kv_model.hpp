@@ -224,7 +224,7 @@ private:
   std::optional<std::string> guarded_from(const state::kv_op& op, const std::string& session) const;
   template <class Opens>
   std::optional<std::string> closed_guard(const state::kv_op& op, Opens opens) const;
-  /// After everything else was restored.
+  /// Restores claims. @pre everything else has been restored
   void claims_go_back(draft& d, const claims_state& then);
   static state::reply refused_claim(state::claim_error why, std::optional<state::claim_end> ended = {});
   static std::string described(const state::resource_name& of);

@@ -28,9 +28,9 @@ public:
            session_checker& sessions, lock_delay_checker& delays, claims_checker& claims, wait_checker& waits,
            paused_clocks& clocks, floor_checker& floors, bool lease_is_safe, bool quiet);
 
-  /// Before an actor handles that message.
+  /// Call it before an actor handles that message.
   void before(const enlisted& who, const caf::type_erased_tuple& message);
-  /// After an actor has handled it.
+  /// Call it after the actor has handled it.
   void after(const enlisted& who);
   void on_led(std::size_t node);
   void on_node_gone(std::size_t node);

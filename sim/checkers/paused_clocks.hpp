@@ -1,6 +1,7 @@
 #pragma once
-// What to expect of a node whose machine stopped with all its clocks: it does not know that time
-// passed. Its leases are unsafe meanwhile (docs/operate/operations.md, "Machines that are paused").
+// What to expect of a node whose machine stopped with all its clocks: it cannot notice that time
+// passed. Its leases are unsafe for that time (docs/operate/operations.md, "Machines that are
+// paused").
 
 #include "sim/run.hpp"
 

@@ -25,7 +25,7 @@ public:
   void learn(const operation& o);
 
 private:
-  /// A slot for a policy, a role or a token. After its deletion another one takes the slot.
+  /// A slot for a policy, a role or a token. After that row is deleted, a new one takes the slot.
   struct known_row {
     std::vector<std::string> ids{}; ///< all that were requested, newest last; of tokens the accessors
     std::string secret{};           ///< secret of a token

@@ -124,7 +124,8 @@ json::object object_of(const state::kv_op& op) {
   return kv;
 }
 
-// For rows of the catalog only the fields that catalog_client sets.
+// JSON of a transaction's operations. Rows of the catalog have only the fields that catalog_client
+// sets.
 
 json::object element_of(const state::kv_op& op) {
   return {{"KV", object_of(op)}};

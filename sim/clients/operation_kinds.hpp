@@ -28,7 +28,8 @@ struct operation_kind {
   bool needs_acls = false;
 };
 
-/// In the order of the table of routes. Placeholders in targets and bodies are only known in a run:
+/// All kinds, in the order of the table of routes. Placeholders in targets and bodies are only
+/// known in a run:
 ///
 ///   $k       a name that no other kind has
 ///   $1 .. $9 the id that the first, second ... request of the kind wants the server to give out,

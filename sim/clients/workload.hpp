@@ -40,7 +40,7 @@ public:
   std::uint64_t renew_unknown(std::size_t node);
   const operation& find(std::uint64_t id) const { return history_[id - 1]; }
   const std::deque<operation>& history() const { return history_; }
-  /// Until then clients begin blocking queries only.
+  /// Clients begin nothing but blocking queries before `until`.
   void keep_quiet(virtual_time until) { quiet_until_ = until; }
   std::vector<std::string> keys() const;
   /// Blocking queries that wait at that node.

@@ -286,8 +286,9 @@ void nemesis::outrun(std::size_t leader) {
   }
 }
 
-// Half of the followers no longer hear the leader, while the others keep its lease alive. When the
-// former are about to campaign, the latter have just restarted and do not remember a leader.
+// Half of the followers no longer receive the leader's messages, while the others keep its lease
+// alive. When the former are about to campaign, the latter have just restarted and do not remember
+// a leader.
 void nemesis::outwait(std::size_t leader) {
   std::vector<std::size_t> others;
   directions silent;

@@ -121,7 +121,7 @@ public:
   run_report execute() {
     story_.line(time_.now(), no_node, "seed " + std::to_string(tape_.seed()) + ": " + words_of_run());
     {
-      // Also if something is thrown.
+      // Ends the clients even if something is thrown.
       struct end_of_clients {
         const belay_ground::plan& of;
         ~end_of_clients() { of.end(); }

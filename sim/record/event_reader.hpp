@@ -15,7 +15,7 @@ struct stream_event {
 /// Splits the bytes of a response into head, chunks and events.
 class event_reader {
 public:
-  /// @returns false: it is no stream, or has ended
+  /// @returns false: it is not a stream, or has ended
   bool take(std::string_view bytes);
   /// Removes and returns the complete events.
   std::deque<stream_event> take_events();

@@ -78,7 +78,8 @@ public:
   /// Null: not running.
   const raft::core* core(std::size_t node) const;
   const state::machine* machine(std::size_t node) const;
-  /// ACLs wait for the leader to hear every server (docs/operate/security.md, Tokens of clients).
+  /// ACLs wait until the leader has heard from every server (docs/operate/security.md, Tokens of
+  /// clients).
   bool acls_wait_for_all() const;
   /// Answers default reads without a barrier, at this moment of its clock, on any of its threads.
   bool has_lease(std::size_t node) const;
@@ -109,7 +110,7 @@ public:
   std::function<void(std::size_t node, int life, const client_answer&)> answered;
   /// A client received bytes of a response (simulated_gateway::heard).
   std::function<bool(std::size_t node, int life, connection_id c, std::string_view bytes, bool last)> received;
-  /// The node has stopped and will not answer its requests. Also called if it ended itself.
+  /// The node has stopped and will not answer its requests. This is called even if it ended itself.
   std::function<void(std::size_t node)> gone;
   std::function<void(std::size_t node)> paused, resumed;
   std::function<void(std::size_t agent)> wiped;   ///< the disk of a client agent is empty

@@ -10,7 +10,8 @@ namespace belay::sim {
 /// Thrown through an actor's handler; the thrower has recorded the reason.
 struct node_failure {};
 
-/// While one exists, a failed INVARIANT throws node_failure. At most one at a time.
+/// While an object of this class exists, a failed INVARIANT throws node_failure. At most one may
+/// exist at a time.
 class broken_check {
 public:
   broken_check() {

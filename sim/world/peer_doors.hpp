@@ -33,7 +33,7 @@ public:
   void reload(std::size_t node);
   /// Writes its keyring file by hand, also if there is none yet. @returns false: the disk was full
   bool write_keyring(std::size_t node, storage::file_system& data, const std::vector<std::string>& keys);
-  /// Its disk or keyring differs from what others assume, so a rejection is no failure.
+  /// Its disk or keyring differs from what others assume, so a rejection is not a failure.
   void excuse(std::size_t node, bool on) { servers_[node].excused = on; }
   bool excused(std::size_t node) const { return servers_[node].excused; }
   /// Operators follow docs/operate/security.md: no node may be rejected unless one of the two is excused.

@@ -95,7 +95,7 @@ void simulated_network::disconnect(std::size_t a, std::size_t b) {
 
 void simulated_network::notify(std::size_t node, node_id peer, bool up, bool encrypted) {
   trace_.add(0x7000 + node * 64 + (up ? 32 : 0) + peer.value);
-  // After the frames that came over the connection.
+  // The notice arrives after the frames that were sent over the connection.
   const auto d = faults.latency + std::chrono::nanoseconds(1);
   time_.after(d, [this, node, peer, up, encrypted] {
     const auto end = ends_.find(node);

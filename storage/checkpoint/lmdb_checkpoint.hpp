@@ -41,7 +41,7 @@ struct lmdb_checkpoint_options {
   std::uint64_t map_bytes = 1ull << 30;
   /// Maximum: then commits fail for lack of space.
   std::uint64_t map_bytes_max = 256ull << 30;
-  /// Snapshots kept, so that a slow follower can finish one while another begins the next. At least
+  /// Snapshots kept, so that a slow follower can finish one while another begins the next; at least
   /// 1.
   std::size_t frozen_max = 2;
   file_system* files = nullptr; ///< null: the operating system's
@@ -80,7 +80,7 @@ public:
   result<std::uint64_t> write_snapshot(const raft::snapshot_meta& meta, std::uint64_t offset, std::string_view bytes,
                                        bool last, snapshot_validator* validator) override;
 
-  /// For operators and tests.
+  /// Size of the map, for operators and tests.
   std::uint64_t map_bytes() const { return rows_.env().map_bytes(); }
 
 private:

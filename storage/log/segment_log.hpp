@@ -33,7 +33,7 @@ struct segment_log_options {
   std::uint64_t seed = 0;            ///< seed of the salts; zero: from the operating system
 };
 
-/// For operators and tests.
+/// Counters for operators and tests.
 struct segment_log_counters {
   std::uint64_t appends = 0;
   std::uint64_t bytes = 0;

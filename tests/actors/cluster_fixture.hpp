@@ -101,7 +101,7 @@ public:
   std::size_t leader(std::vector<std::size_t> among = {});
   std::vector<std::size_t> all_but(std::size_t node) const;
   node_id id_of(std::size_t node) const { return nodes_[node].self.id; }
-  /// As in its identity on the disk.
+  /// The cluster in the identity on the node's disk.
   std::uint64_t cluster_id(std::size_t node) const { return nodes_[node].cluster_id; }
   /// Its identity cannot be written this many times.
   void fail_identity(std::size_t node, int times) { nodes_[node].identity_saves_fail = times; }

@@ -218,7 +218,7 @@ TEST_CASE("a peer whose machine lost power closes nothing, and is lost all the s
 
 TEST_CASE("a peer that closes our connection and keeps its own is known all the same", "[actors][peer_link]") {
   // raft_peer forgets a lost peer, with all that is not in a hello. A write forwarded before the
-  // next hello would get no response; so raft_peer is notified that this peer is still heard.
+  // next hello would get no response; so raft_peer is notified that this peer still sends.
   link_fixture f;
   link_end a(f, node_id{1});
   home there;

@@ -189,7 +189,8 @@ void make_busy(server_node& node) {
   REQUIRE(node.put("/v1/agent/service/register", R"({"Name":"busy"})").ok());
 }
 
-/// Ends each request when a client may end: before it waits, while it waits, and completely.
+/// Ends the client's side of each request at each possible moment: before it waits, while it waits,
+/// and completely.
 /// @returns the routes whose requests have waited
 std::set<std::string> end_all(server_node& requested, const known_now& known,
                               const std::function<std::string()>& session) {

@@ -136,7 +136,8 @@ struct transcript_run::background {
     });
   }
   ~background() {
-    // The connection may be opened just now: interrupt again until the thread has finished.
+    // The connection may be opening at this moment, so interrupt again until the thread has
+    // finished.
     while (!answered(milliseconds{20}))
       connection.interrupt();
     thread.join();

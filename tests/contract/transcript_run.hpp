@@ -14,7 +14,7 @@ namespace belay::contract {
 /// A step as text; known variables are replaced.
 std::string describe(const json::object& step, const variables& env = {});
 
-/// Where a run failed.
+/// The step at which a run failed.
 struct failure {
   std::size_t step = 0; ///< from 1; 0 if nothing failed
   std::string what;

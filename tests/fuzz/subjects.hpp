@@ -31,7 +31,7 @@ http_findings fuzz_http(std::string_view bytes);
 http::parsed_request check_routed(const http::raw_request& request);
 const http::route_settings& http_settings();
 
-/// For the reader in fuzz_http.
+/// Limits of the reader in fuzz_http.
 inline constexpr std::size_t http_header_max = 4096;
 inline constexpr std::size_t http_body_max = 2000;
 
@@ -92,7 +92,7 @@ enum class log_finding { refused, opened, opened_with_entries };
 /// That log opens again as the same, and takes an append that is then there.
 log_finding fuzz_segment_log(std::string_view bytes);
 
-/// For the segments in fuzz_segment_log.
+/// Size of the segments in fuzz_segment_log.
 inline constexpr std::size_t log_segment_bytes = 4096;
 
 } // namespace belay::fuzz

@@ -16,7 +16,7 @@ struct cluster_options {
   std::string name = "node";  ///< name of the first node; the others get -2 and -3
   boost::json::object config; ///< for every node
   std::size_t replicas = 0;   ///< nodes without a vote, after those with one
-  std::size_t agents = 0;     ///< nodes that are no servers; each knows all servers
+  std::size_t agents = 0;     ///< nodes that are not servers; each is configured with all servers
   bool relayed = false;       ///< servers reach each other through relays: server_cluster::links()
 };
 

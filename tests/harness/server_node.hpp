@@ -34,7 +34,7 @@ public:
 
   /// From the next start on another program runs, on the same data.
   void replace_program(server_command command) { command_ = std::move(command); }
-  /// Starts the process. @pre it does not run
+  /// Starts the process. @pre it is not running
   void start();
   /// kill -9, and waits for the end.
   void kill_hard();
@@ -42,7 +42,7 @@ public:
   process_end stop(milliseconds limit = milliseconds{10000});
   void pause();  ///< SIGSTOP; returns when it has stopped
   void resume(); ///< SIGCONT
-  /// Removes all its data. @pre it does not run
+  /// Removes all its data. @pre it is not running
   void wipe();
   /// kill -9 and new ports; used if a port is taken.
   void change_ports();

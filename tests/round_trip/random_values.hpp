@@ -334,7 +334,7 @@ private:
       op.max.reset();
     }
   }
-  /// In commands and answers they stand beside the session.
+  /// Commands and answers encode these members beside the session, not in it.
   void repair(state::session_record& s) {
     s.ttl_mode = {};
     s.on_end.clear();

@@ -1,11 +1,10 @@
 #pragma once
-// Text scenarios: they give several Raft nodes an exact sequence of events, and show what the nodes
-// do.
+// Text scenarios send several Raft nodes an exact sequence of events, and show what the nodes do.
 //
 // A file is a list of blocks: comments (#) and commands, a line `----`, and the output expected, up to an empty line.
-// Commands that say nothing print "ok". After every step of a node the invariants are checked, after every block all
-// logs are compared, and at the end of the file everything is healed and the cluster must converge.
-// With BELAY_REWRITE=1 the expected output is rewritten: read the diff.
+// Commands without output print "ok". After every step of a node the invariants are checked, after
+// every block all logs are compared, and at the end of the file everything is healed and the
+// cluster must converge. With BELAY_REWRITE=1 the expected output is rewritten: read the diff.
 //
 //   cluster nodes=3 [batch=1]      nodes 1..3, bootstrapped with each other; at most so many entries per message
 //   node 4                         a process with an empty disk

@@ -33,7 +33,8 @@ public:
   void set(const http::agent_token_change& change);
   /// Values set by clients, for the disk.
   agent_token_values kept() const;
-  /// After a reload. As in Consul, clients' values survive it only if they are stored on the disk.
+  /// Call it after a reload. As in Consul, clients' values survive a reload only if they are stored
+  /// on the disk.
   void configure(agent_token_values configured, bool kept_count);
 
 private:

@@ -36,7 +36,7 @@ struct local_facts {
 
 /// The catalog's rows about members.
 struct known_members {
-  std::vector<agent::client_agent> agents;      ///< members that are no servers
+  std::vector<agent::client_agent> agents;      ///< members that are not servers
   std::vector<state::service_instance> servers; ///< instances of agent::server_service, with their checks
 };
 

@@ -10,7 +10,8 @@ namespace belay::actors {
 
 namespace {
 
-// A query that times out has the same result, and is repeated. Clients' queries may wait as long.
+// A query that times out has the same result, and is repeated. This is the longest wait of clients'
+// queries, too.
 constexpr std::chrono::minutes requested_for{10};
 
 } // namespace

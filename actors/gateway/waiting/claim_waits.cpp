@@ -14,8 +14,9 @@ namespace {
 
 constexpr auto never_decided = "the acquire still waits in the queue; its outcome is unknown here";
 
-// Limit for keys, including per-row memory. Beyond it the oldest is dropped: it waits until its
-// deadline. Results arrive within seconds, and fewer acquires are in progress than that.
+// Limit for keys, including per-row memory. Beyond it the oldest row is dropped, and its acquire
+// waits until its deadline. Results arrive within seconds, so the acquires in progress stay far
+// below this limit.
 constexpr std::size_t lone_bytes_max = 16u << 20, lone_row_bytes = 256;
 
 const state::kv_acquire* acquire_of(const exchange& e) {

@@ -16,7 +16,7 @@ public:
   explicit go_syntax(std::string_view text) : text_(text), position_(text) {}
 
   /// @param here gets the locations below the value; null: not needed
-  /// @returns false: see complaint() and location(). On success `end()` is after the value.
+  /// @returns false: see complaint() and location(). true: end() is the position after the value.
   bool value(file_locations* here, int depth = 0) {
     if (depth > 512)
       return wrong("exceeded max depth");

@@ -78,7 +78,7 @@ max_query_time = `600s`
   Longest time that a blocking query waits.
 discovery_max_stale = `0s`
   Above 0: catalog and health reads without a mode are answered as `?stale` if this server has heard
-  the leader within this time.
+  from the leader within this time.
 default_consistency = `default`
   Mode of reads that name none (`?stale`, `?consistent`, `?leader`).
   `default`: the leader answers while its clock shows that no other server can lead.
@@ -326,7 +326,7 @@ autopilot.cleanup_dead_servers = true
   Settings made with `/v1/operator/autopilot/configuration` take precedence over this and the four
   keys below ([operations.md](../operate/operations.md#autopilot)).
 autopilot.last_contact_threshold = `200ms`
-  A server that the leader has not heard for longer is unhealthy.
+  A server that the leader has not heard from for longer is unhealthy.
 autopilot.max_trailing_logs = 250
   A server whose log is behind by more entries is unhealthy.
 autopilot.min_quorum = 0

@@ -486,7 +486,7 @@ private:
       locations_[path] = location_of(at);
   }
   void complain(config_problem::kind kind, std::string text, const file_locations* at, std::string key = {}) {
-    // The complaint begins with the source: a source alone is no location.
+    // The complaint begins with the source, because a source alone is not a location.
     problems_.add(
         {kind, source_, std::move(text), at != nullptr ? location_of(at) : source_location{}, std::move(key)});
   }

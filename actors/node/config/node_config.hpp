@@ -76,11 +76,12 @@ struct node_config {
   tls::credential_settings peer_tls; ///< ca_file ... encrypt; includes datacenter and domain
   bool disable_coordinates = false;  ///< nothing is measured, and /v1/coordinate returns 401
   bool disable_keyring_file = false; ///< only encrypt of peer_tls is used
-  /// Limits.rpc_max_conns_per_client, for each source address of peers; 0: no limit.
+  /// limits.rpc_max_conns_per_client, for each source address of peers; 0: no limit.
   int rpc_max_conns_per_client = 100;
   duration rpc_handshake_timeout = std::chrono::seconds{5}; ///< limits.rpc_handshake_timeout
 
-  // HTTPS for clients. The files can be read: tls::https_credentials::load
+  // HTTPS for clients. The configuration is valid only if tls::https_credentials::load() can read
+  // the files.
   tls::https_settings https;                                  ///< ca_file ... tls_cipher_suites
   duration https_handshake_timeout = std::chrono::seconds{5}; ///< limits.https_handshake_timeout
 

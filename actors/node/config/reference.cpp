@@ -69,7 +69,7 @@ constexpr std::string_view idle_head = R"(
 ## Keys without effect
 
 These keys are accepted, so that a configuration made for Consul can stay as it is.
-At start, the log lists those that request something in one line (`settings without effect in this build`).
+At start, one line of the log lists those that are set to something Belay does not do (`settings without effect in this build`).
 
 | reason | keys (flags) |
 |---|---|

@@ -7,7 +7,7 @@ namespace belay::http {
 
 namespace {
 
-/// For a service without mesh settings.
+/// What Consul shows for a service without mesh settings.
 constexpr std::string_view shown_without_proxy = R"({"MeshGateway":{},"Expose":{}})";
 
 template <class Record, class Decode>

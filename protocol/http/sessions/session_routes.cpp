@@ -33,7 +33,7 @@ constexpr std::string_view serf_check = "serfHealth";
 struct session_body {
   state::session_record session;
   std::string behavior{name_of(state::session_behavior::release)};
-  // Not in Consul (docs/reference/http-extensions.md).
+  // Members that Consul does not have (docs/reference/http-extensions.md).
   std::string ttl_mode;
   std::vector<kv_op_input> on_end;
 

@@ -51,11 +51,11 @@ std::optional<refusal> id_refused(const Query&) {
   return std::nullopt;
 }
 
-/// At most one row.
+/// The row that the query names, if it exists.
 acl_rows access_rows(const acl_table& t, const acl_policy_read& q);
 acl_rows access_rows(const acl_table& t, const acl_role_read& q);
 acl_rows access_rows(const acl_table& t, const acl_token_read& q);
-// In the order of their IDs.
+// All rows, ordered by ID.
 acl_rows access_rows(const acl_table& t, const acl_policy_list& q);
 acl_rows access_rows(const acl_table& t, const acl_role_list& q);
 acl_rows access_rows(const acl_table& t, const acl_token_list& q);

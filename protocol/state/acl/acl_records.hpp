@@ -1,6 +1,6 @@
 #pragma once
 // Policies, roles and tokens: rows of the tables, immutable once
-// stored (docs/contract/10). Also the authority of a request.
+// stored (docs/contract/10). Also auth_context, the token of a request.
 
 #include "protocol/acl/rules.hpp"
 #include "protocol/base/ids.hpp"

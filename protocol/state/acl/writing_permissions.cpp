@@ -167,9 +167,9 @@ struct write_authorization {
   complaint operator()(const claim_mode_set& c) const { return denied_unless(may.key_write(c.name)); }
   complaint operator()(const claim_limit_set& c) const { return denied_unless(may.key_write(c.name)); }
   complaint operator()(const claim_limit_unset& c) const { return denied_unless(may.key_write(c.name)); }
-  /// Rule 34. From client_address_level on it also needs permission to hold the guarding resource.
-  /// Otherwise a client could guard with another's key, whose owner could then not put a guard
-  /// above it.
+  /// Rule 34. From client_address_level on a guard also needs permission to hold the guarding
+  /// resource. Otherwise a client could guard with a key of another client, which could then not
+  /// set a guard above it.
   complaint operator()(const guard_set& c) const {
     const bool may_take = !from_client || may.key_write(c.by.name) || MUTANT(guard_by_keys_of_others);
     return denied_unless(may.key_write_prefix(c.prefix) && may_take);

@@ -86,7 +86,7 @@ inline constexpr auto fields_of<claim_resource> = std::tuple{
 // ---- claims
 
 enum class claim_state : std::uint8_t { waiting = 0, held = 1 };
-/// As shown to clients.
+/// The names that clients see.
 template <>
 inline constexpr auto names_of<claim_state> = std::to_array<std::string_view>({"waiting", "held"});
 static_assert(count_of<claim_state> == static_cast<std::size_t>(claim_state::held) + 1);

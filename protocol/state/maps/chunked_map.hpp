@@ -370,7 +370,7 @@ public:
     }
     return size == size_ ? std::nullopt : std::optional<std::string>("the number of rows");
   }
-  /// Number of chunks, counted. For tests.
+  /// Counts the chunks, for tests.
   std::size_t chunks() const {
     std::size_t n = 0;
     for (auto at = chunks_.begin(); at != chunks_.end(); ++at)
@@ -484,8 +484,9 @@ private:
     return rest;
   }
 
-  /// Inserts into a full chunk by moving its last rows to the next, if that has space. Otherwise a
-  /// late row, of nearly ascending keys, would split a chunk for good. @returns false: no effect
+  /// Inserts into a full chunk by moving its last rows to the next, if that has space. Otherwise
+  /// each row that comes late among nearly ascending keys would leave two half-full chunks.
+  /// @returns false: no effect
   bool pass_on(const location& p, std::string_view key, Value& v) {
     const auto next = p.at.next();
     if (next == chunks_.end())

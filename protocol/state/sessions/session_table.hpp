@@ -14,7 +14,7 @@ public:
 
   /// `id` in any case. @returns null if there is none.
   session_ptr find(std::string_view id) const;
-  /// In order of their ids; `node` in any case.
+  /// The node's sessions, ordered by id; `node` in any case.
   std::vector<session_ptr> of_node(std::string_view node) const;
   std::size_t count_of_node(std::string_view node) const;
   /// Sessions of the node that rely on the check, in order of their ids.

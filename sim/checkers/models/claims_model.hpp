@@ -51,11 +51,11 @@ struct modelled_resource {
   std::map<std::string, modelled_claim> claims;   ///< by id
   std::map<std::uint64_t, modelled_ghost> ghosts; ///< by fencing token
 
-  /// In the order in which they get their grants.
+  /// Waiters, in the order in which they are granted.
   std::vector<const modelled_claim*> queue() const;
-  /// In the order of their fencing tokens.
+  /// Holders, ordered by fencing token.
   std::vector<const modelled_claim*> holders() const;
-  /// It has a reason to exist (docs/reference/claims.md, rule 2).
+  /// Whether it has a reason to exist (docs/reference/claims.md, rule 2).
   bool has_reason() const { return pinned || !claims.empty() || !ghosts.empty(); }
   /// No holder and no lock delay conflicts with it.
   bool fits(const modelled_claim& c) const;

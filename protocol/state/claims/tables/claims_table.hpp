@@ -38,7 +38,8 @@ inline queue_position position_of(const claim_record& c) {
   return {MUTANT(tickets_before_priorities) ? 0 : claim_priority_max - c.priority, c.ticket};
 }
 
-/// Holders and waiters of one resource. For the lock of a key only waiters.
+/// Holders and waiters of one resource. The lock of a key has only waiters here; the key names its
+/// holder.
 struct claim_line {
   using queue_map = std::map<queue_position, claim_ptr>;
 

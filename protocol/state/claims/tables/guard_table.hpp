@@ -13,9 +13,9 @@ public:
 
   /// Null: none has exactly this prefix. Results of all members are valid until the next change.
   const guard_record* find(std::string_view prefix) const;
-  /// The one that covers the key. Null: none.
+  /// The guard that covers the key. Null: none.
   const guard_record* above(std::string_view key) const;
-  /// All above or below the prefix.
+  /// All guards above or below the prefix.
   std::vector<const guard_record*> around(std::string_view prefix) const;
   std::size_t size() const { return rows_.size(); }
 

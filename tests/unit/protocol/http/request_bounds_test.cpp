@@ -1,6 +1,7 @@
-// A client without a token sent 4 MB of JSON: `{"Checks":[{},{},...]}`. Each `{}` became half a
-// kilobyte before the token was checked: four requests made 5 GB of 17 MB. So every list has a
-// bound, which the rejection names; the paths come from the table of routes, new ones included.
+// A client without a token sent 4 MB of JSON: `{"Checks":[{},{},...]}`. Each `{}` took half a
+// kilobyte before the token was checked, so four requests of 17 MB in all took 5 GB. Now every list
+// has a bound, which the rejection names. The paths come from the table of routes, so new routes
+// are tested, too.
 
 #include "protocol/go_compat/json_input.hpp"
 #include "protocol/http/reading/filtering.hpp"

@@ -169,7 +169,7 @@ TEST_CASE("a new leader waits again before it makes a server a voter", "[autopil
   rules.stabilization = seconds(1);
   t.policy.follow(rules);
   t.run(1);
-  CHECK_FALSE(t.policy.may_vote(node_id{t.leader})); // just heard
+  CHECK_FALSE(t.policy.may_vote(node_id{t.leader})); // it was in contact just now
   t.run(60);
   CHECK(t.policy.may_vote(node_id{t.leader}));
   const auto follower = t.leader == 1 ? node_id{2} : node_id{1};

@@ -55,7 +55,7 @@ TEST_CASE("a follower with early ticks campaigns after an election time, and not
   auto& follower = c.core(f);
   const auto lim = small_limits();
   const auto election_time = lim.tick * lim.election_ticks;
-  // The leader was heard within the last heartbeats.
+  // The leader has sent a message within the last heartbeats.
   for (int i = 0; i < 10 * lim.election_ticks; ++i)
     follower.tick(c.now() + election_time - lim.tick * (lim.heartbeat_ticks + 1));
   CHECK(follower.soft().role == role::follower);

@@ -62,7 +62,7 @@ TEST_CASE("clock samples that cannot be responses measure nothing") {
   const auto now_ns = static_cast<std::uint64_t>(now.count());
   const cluster_time wall{wall_base};
   const auto received = [&](const clock_sample& m) { return c.received(b, m, wall, now).has_value(); };
-  CHECK_FALSE(received({5, wall, 0, 0}));            // has not heard this server yet
+  CHECK_FALSE(received({5, wall, 0, 0}));            // it has not heard from this server yet
   CHECK_FALSE(received({5, wall, now_ns + 1, 0}));   // from the future: a response to the previous process
   CHECK_FALSE(received({5, wall, now_ns - 10, 11})); // held for longer than the process runs
   CHECK_FALSE(received({5, wall, 1, UINT64_MAX}));

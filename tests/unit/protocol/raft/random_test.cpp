@@ -64,7 +64,7 @@ private:
       tick();
     } else if (happens(700)) {
       if (happens(rates_.idle))
-        return; // without new entries a node that hears nothing stays electable
+        return; // without new entries a node that receives nothing stays electable
       // Proposals mostly go to a node that believes that it leads.
       auto id = any_node();
       for (int i = 0; i < 6 && !(cluster_.up(id) && cluster_.core(id).is_leader()); ++i)

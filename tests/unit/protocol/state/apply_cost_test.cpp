@@ -184,7 +184,7 @@ std::string rich_session(world& w, int n = 20'000) {
   return s;
 }
 
-/// On one node.
+/// `n` services on one node.
 void large_node(world& w, int n = 20'000) {
   w.node("big");
   for (int i = 0; i < n; ++i) {
