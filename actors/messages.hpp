@@ -487,7 +487,7 @@ struct status_request {
 struct peer_status {
   raft::member member;
   bool voter = true;
-  bool replica = false; ///< it announced that it needs no vote
+  bool replica = false; ///< it announced that it must not have a vote
   /// This server itself, or one that sent a frame within raft_peer_settings::member_silence.
   bool alive = false;
   raft::progress_view progress;

@@ -26,7 +26,7 @@ public:
   /// @param mine decide what this peer has to present
   explicit peer_handshake(tls::credentials_ptr mine) : mine_(std::move(mine)) {}
 
-  /// Takes received bytes. An answer may follow, also after a failure (the reason).
+  /// Takes received bytes. An answer may follow, even after a failure (the reason).
   /// @returns nullopt: more needed; failure: why the peer is rejected. Do not call it again after
   /// an outcome
   result<std::optional<outcome>> feed(std::string_view bytes);

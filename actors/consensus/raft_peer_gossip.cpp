@@ -69,10 +69,10 @@ void raft_peer::on_gossip(node_id from, const wire::gossip& g) {
   }
 }
 
-/// A server without a cluster accepts the servers of any one that leads it. Servers without gossip
-/// cannot name their members. While such a server is a member, this server accepts every peer with
-/// the cluster's id, as that one does. Otherwise a server that is behind could be cut off for the
-/// whole upgrade.
+/// A server without a cluster accepts the servers of any cluster whose leader it follows. Servers
+/// without gossip cannot name their members. While such a server is a member, this server accepts
+/// every peer with the cluster's id, as that one does. Otherwise a server that is behind could be
+/// cut off for the whole upgrade.
 void raft_peer::endorse(node_id from) {
   if (core_.counts(from))
     return;

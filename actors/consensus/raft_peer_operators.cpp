@@ -17,8 +17,8 @@ namespace belay::actors {
 
 namespace {
 
-/// The configuration without that server and the learners that were to replace it. With nothing to
-/// replace they would become surplus voters. nullopt: it is not in the configuration.
+/// The configuration without that server and without the learners that would have replaced it: they
+/// would become surplus voters. nullopt: it is not in the configuration.
 std::optional<raft::configuration> without(const raft::configuration& now, const forward::remove_member& which) {
   const bool by_id = which.by == forward::remove_member::named_by::id;
   const auto meant = [&](const raft::member& m) {

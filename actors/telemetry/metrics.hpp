@@ -149,7 +149,8 @@ public:
     add(change_streams_behind_, before.behind, now.behind);
     add(change_streams_queued_, before.queued, now.queued);
   }
-  /// Log entries between a stream's position and the applied index, when it was read for.
+  /// Log entries between a stream's position and the applied index, at the time of a read for the
+  /// stream.
   void change_stream_lag(std::uint64_t entries) { change_stream_lag_.add(entries); }
   /// A stream was closed because its client took too little.
   void change_stream_cut() { bump(change_streams_cut_); }

@@ -14,12 +14,13 @@ namespace belay::tls {
 /// Bytes of the peer before the end of its handshake. Chains of certificates are a few KiB.
 constexpr std::size_t handshake_bytes_max = 32u << 10;
 
-/// What the other end has proved.
+/// What the handshake has proved about the peer.
 struct peer_proof {
   bool by_key = false;           ///< by a pre-shared key; otherwise by a certificate
   std::string name;              ///< for logs: the identity of the key, or the first name of the certificate
   bool may_be_raft_peer = false; ///< has a key, or a certificate that names server.DATACENTER.DOMAIN
-  /// The same, or one that names client.DATACENTER.DOMAIN, or none: then as trusted as without TLS.
+  /// The same, or a certificate that names client.DATACENTER.DOMAIN, or no certificate: such a peer
+  /// is trusted as much as one without TLS.
   bool may_be_client_agent = false;
 };
 

@@ -31,7 +31,7 @@ public:
 
   /// Gets decrypted bytes, at most 16 KiB at once. @returns false: stop, the rest is dropped
   using listener = std::function<bool(std::string_view plaintext)>;
-  /// Takes received bytes. There may be output afterwards, also after a failure (the reason).
+  /// Takes received bytes. There may be output afterwards, even after a failure (the reason).
   /// @returns a failure: what is wrong with the client, or what it reported as wrong here
   status feed(std::string_view wire, const listener& on_plaintext);
 

@@ -29,7 +29,7 @@ public:
   /// @pre !never()
   milliseconds left() const { return std::chrono::ceil<milliseconds>(*at_ - lock_clock::now()); }
   /// The time limit of one request that may take `usual` without a deadline (zero: no limit). It is
-  /// at least a second, also after the deadline. So `-timeout=1ms` acquires a lock that is free,
+  /// at least a second, even after the deadline. So `-timeout=1ms` acquires a lock that is free,
   /// and destroys its session if the lock is not free.
   milliseconds limit(milliseconds usual) const {
     if (never())

@@ -62,7 +62,7 @@ public:
   void start();
   /// Destroys the work in progress.
   void stop();
-  /// @returns false if too many keys wait: it is counted. A key that waits already is accepted
+  /// @returns false if too many keys wait, which is counted. A key that waits already is accepted
   bool offer(const std::string& key);
   /// Starts a full pass now.
   void trigger();

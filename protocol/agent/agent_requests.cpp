@@ -152,7 +152,7 @@ reply local_agent::on(const deregister_check& r, local_time) {
 }
 
 reply local_agent::on(const update_check& r, local_time now) {
-  // Truncated before it is stored anywhere, also in the schedule: a request may have megabytes.
+  // Truncated before it is stored anywhere, the schedule included: a request may have megabytes.
   const auto id = registry_.registered_check_id(r.id);
   const auto output = registry_.shown_output(id, r.output);
   if (!schedule_.renew(id, output, now))

@@ -56,7 +56,7 @@ check_kind kind_of(const check_definition& c);
 inline constexpr std::string_view scripts_disabled_in_files =
     "Scripts are disabled on this agent; to enable, configure 'enable_script_checks' or 'enable_local_script_checks' "
     "to true";
-/// As shown in `Type`.
+/// The value of `Type`.
 std::string_view name_of(check_kind k);
 /// The text after `Invalid check: ` in Consul's error.
 std::optional<std::string> complaint_of(const check_definition& c);

@@ -50,7 +50,7 @@ public:
 
 private:
   std::deque<user_event> kept_;
-  std::deque<std::string> received_; ///< IDs, also of events that do not concern this node
+  std::deque<std::string> received_; ///< IDs, including those of events that do not concern this node
   std::uint64_t clock_ = 0;
 };
 

@@ -47,7 +47,7 @@ struct agent_received {
 };
 
 /// The server with that node ID leaves. Replies true when the configuration
-/// lacks it, also if it already did; rejected if the rest would have no quorum.
+/// lacks it, even if it already did; rejected if the rest would have no quorum.
 struct let_leave {
   std::string id;
 };

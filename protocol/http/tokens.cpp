@@ -11,7 +11,7 @@ namespace {
 
 /// No header or configuration file can contain it.
 constexpr std::string_view nobodys_secret{"\0", 1};
-/// The same in a header, which cannot have a zero byte. No token has spaces, also in 0.2.0.
+/// The same in a header, which cannot have a zero byte. No token has spaces, not even in 0.2.0.
 constexpr std::string_view nobodys_header = "not a token";
 
 /// The first word after the scheme; empty: another scheme, or none.

@@ -148,8 +148,9 @@ public:
   /// Largest index of any tombstone; zero: there is none (for the reaper's schedule).
   log_index newest_tombstone() const;
 
-  /// Rows changed since the last call (after load: none), in any order; of duplicates the
-  /// last one counts. Waits for the work of tear_down(): check has_left_over() before.
+  /// Rows changed since the last call (after load: none), in any order; of duplicates the last one
+  /// counts. Check has_left_over() first: the work of tear_down() that is left is done here, at
+  /// once.
   dirty_rows take_dirty();
   /// Call before take_dirty(). True: the tables were replaced; rows that it lacks are gone.
   bool replaced() const;

@@ -5,7 +5,7 @@
 
 namespace belay::wire {
 
-/// `now_ms`: wall clock. A TTL check's result is valid until then plus TTL, also after a restart.
+/// `now_ms`: wall clock. A TTL check's result is valid until then plus TTL, even after a restart.
 std::string encode_registration(const agent::stored_service& s);
 std::string encode_registration(const agent::stored_check& c, std::uint64_t now_ms);
 

@@ -18,7 +18,7 @@ public:
   }
   void end() { term_.reset(); }
 
-  /// Call it with every committed entry, also when the cluster is not idle.
+  /// Call it with every committed entry, even when the cluster is not idle.
   broken committed(const raft::entry& e);
 
 private:

@@ -9,7 +9,8 @@
 
 namespace belay::sim {
 
-/// The sessions that the leader's timers end, also in the form that older servers get. null: none.
+/// The sessions that the leader's timers end; the command may have the form that older servers get.
+/// null: none.
 inline const std::vector<std::string>* ended_by_timers(const state::command& c) {
   if (const auto* e = std::get_if<state::session_expire>(&c))
     return &e->ids;

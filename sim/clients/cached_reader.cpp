@@ -13,7 +13,7 @@ using std::chrono::seconds;
 namespace {
 
 constexpr milliseconds pause_of_readers{350};
-// Above those of agents' other clients.
+// Higher than the streams of agents' other clients.
 constexpr std::uint16_t first_reader_stream = 900;
 constexpr seconds patience_of_readers{20};
 // An agent queries again after at most 10 s, and then within a link's silence.

@@ -123,7 +123,7 @@ private:
       any = true;
       if (last)
         break;
-      // The run may have dropped more than the chunk, also before it.
+      // The run may have dropped more than the chunk, even before it.
       at = static_cast<std::size_t>(std::lower_bound(best_.items.begin(), best_.items.end(), next) -
                                     best_.items.begin());
     }

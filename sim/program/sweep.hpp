@@ -20,7 +20,7 @@ struct sweep_options {
   std::function<bool()> stop;                       ///< true: stop now; null: never
 };
 
-/// @pre jobs > 0; this process has no threads that matter (it forks workers, also when one dies).
+/// @pre jobs > 0; this process has no threads that matter (it forks workers, even when one dies).
 /// A worker that dies loses only its current seed: a safety failure, see isolation.hpp.
 /// @returns an error if no worker can be started.
 result<figures> sweep(const run_function& run, const sweep_options& options);

@@ -140,7 +140,7 @@ TEST_CASE("changes survive a checkpoint on a full disk", "[actors][disks][L1]") 
   CHECK(keys_in(rows) == keys_between(0, static_cast<int>(acknowledged.size())));
 }
 
-TEST_CASE("a server that received a snapshot has no earlier changes, also after a restart", "[actors][disks]") {
+TEST_CASE("a server that received a snapshot has no earlier changes, even after a restart", "[actors][disks]") {
   // Its own window is still on its disk; the changes in between are not.
   cluster_fixture c(small_steps());
   std::map<std::string, std::string> acknowledged;

@@ -191,7 +191,7 @@ public:
     REQUIRE(::bind(fd_, reinterpret_cast<sockaddr*>(&any), sizeof any) == 0);
     REQUIRE(::listen(fd_, 0) == 0);
     port_ = port_of(fd_);
-    // Until one of them is not accepted.
+    // Fills the queue: connects until a connection is not accepted.
     for (int i = 0; i < 64 && !full_; ++i) {
       const int c = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
       clients_.push_back(c);

@@ -231,7 +231,7 @@ TEST_CASE("a client agent answers from its cache, and never with another token's
   }
   CHECK(agent.get(service).body == hit.body);
 
-  // A change arrives, also at blocked requests.
+  // A change reaches blocked requests, too.
   http_reply waited;
   std::thread waits(
       [&] { waited = agent.get(service + "&wait=20s&index=" + received(hit, "X-Consul-Index"), milliseconds{30000}); });

@@ -47,7 +47,7 @@ public:
   http_connection(const http_connection&) = delete;
   http_connection& operator=(const http_connection&) = delete;
 
-  /// @returns an error; empty if connected (also if it already was).
+  /// @returns an error; empty if connected (even if it already was).
   std::string connect(milliseconds limit);
   /// Connects if needed, sends, and waits for the response. An error closes the connection.
   http_reply ask(const http_request& request, milliseconds limit);

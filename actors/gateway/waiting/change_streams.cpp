@@ -554,7 +554,8 @@ void change_streams::forget(request_id name) {
   count();
 }
 
-/// A read of its own ends by itself (follow()).
+/// Ends the stream of a client that has closed its side. A stream that is reading alone is ended by
+/// follow(), after its read.
 void change_streams::end_wait(const exchange& e) {
   auto* s = find(e.transfer->archive);
   if (s != nullptr && (s->now == phase::following || s->now == phase::awaiting_snapshot || s->waits_for_server))

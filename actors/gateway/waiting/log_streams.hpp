@@ -34,7 +34,7 @@ public:
   void end_wait(const exchange& e);
   /// Passes on new lines, reported by pending_requests::progress(). Call it regularly.
   void tick();
-  /// Ends all streams with the lines that are there.
+  /// Ends all streams after the lines that they already have.
   void finish();
 
 private:

@@ -246,7 +246,7 @@ acl.tokens.default = none
 acl.tokens.agent = none
   Never shown, and not needed: the servers' own writes need no permission.
 acl.tokens.agent_master = none
-  Secret that permits the routes of this agent, also without a leader: `agent:write` of this node,
+  Secret that permits the routes of this agent, even without a leader: `agent:write` of this node,
   and `node:read` of all nodes.
 acl.tokens.agent_recovery = none
   As `acl.tokens.agent_master`.

@@ -94,7 +94,7 @@ std::vector<command> acl_system_commands() {
        .help = "Set a token that a node uses for its own requests",
        .operands = "default|agent|master|replication TOKEN",
        .text = "default: for requests without a token. agent: for the node's own requests. master: for the node's\n"
-               "own API, also without a leader. replication: accepted for compatibility with Consul, without effect.",
+               "own API, even without a leader. replication: accepted for compatibility with Consul, without effect.",
        .examples = {{"acl set-agent-token default 63ab0f0d-3f7a-1f55-677c-489112b58f39",
                      "Set the token for requests without one"},
                     {"acl set-agent-token agent 63ab0f0d-3f7a-1f55-677c-489112b58f39",

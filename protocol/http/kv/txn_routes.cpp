@@ -47,7 +47,7 @@ operation decode_kv(go_compat::json_decoder& d, const value& v) {
     op.verb = *known;
     return {std::move(op), state::writes_keys(*known), {}};
   }
-  // docs/contract/05, section 3: it counts as a read, also for the form of the response.
+  // docs/contract/05, section 3: it counts as a read, and has the form of a read's response.
   op.verb = state::kv_verb::get;
   return {std::move(op), false, "unknown KV verb " + go_compat::quoted(in.verb)};
 }

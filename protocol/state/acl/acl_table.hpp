@@ -131,7 +131,7 @@ private:
   std::map<std::string, std::string, std::less<>> policies_by_name_, roles_by_name_; // folded name -> id
   std::unordered_multimap<std::uint64_t, token_of_secret> tokens_by_secret_;         // by the hash of the secret
   std::set<std::pair<cluster_time, std::string>> tokens_by_end_;                     // those that expire
-  // Only one thread, that of the state machine, uses a table, also for reading: the cache needs no
+  // Only one thread, that of the state machine, uses a table, even for reading: the cache needs no
   // lock. It changes no decision: an entry is valid only while the token's row is the one for which
   // it was computed.
   mutable std::unordered_map<meant_for, std::shared_ptr<const acl::authorizer>, by_token, by_token> compiled_;

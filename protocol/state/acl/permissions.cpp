@@ -30,7 +30,7 @@ decision decision_on(const tables& t, const auth_context& by, cluster_time now) 
     return {nullptr, acl_reserved};
   if (auto may = t.acls.authorizer_of(by, now))
     return {std::move(may), {}};
-  // Requests without a token are anonymous, also before the first entry about ACLs.
+  // Requests without a token are anonymous, even before the first entry about ACLs.
   if (by.secret == anonymous_secret && !t.acls.token(anonymous_accessor))
     return {std::make_shared<const acl::authorizer>(by.allowed_by_default ? acl::authorizer::allow_all()
                                                                           : acl::authorizer::deny_all()),

@@ -20,8 +20,9 @@ inline std::optional<std::string> denied_unless(bool allowed) {
 std::optional<reply> refused_to(const tables& t, const command& c, cluster_time now);
 
 /// The same before proposing, with rules of 0.3.0 that apply() cannot have: it decides entries of
-/// 0.2.0 as 0.2.0 did. A fence's lock or claim must be readable: the reply shows if it is valid. So
-/// must rows that a writing transaction gets: it fails without. No outcome is kept without rights.
+/// 0.2.0 as 0.2.0 did. The lock or claim of a fencing token must be readable, because the reply
+/// shows whether the token is valid. So must rows that a writing transaction gets, because it fails
+/// if they are missing. No outcome is kept for a token without permission.
 std::optional<reply> refused_to_ask(const tables& t, const command& c, cluster_time now);
 
 /// Why the query is not permitted; nullopt: it is, perhaps with fewer rows.

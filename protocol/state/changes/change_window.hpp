@@ -77,7 +77,7 @@ private:
     change_position position() const { return {index, effect}; }
   };
 
-  static constexpr std::size_t slot_bytes = sizeof(slot) + 32; ///< and of the table by keys
+  static constexpr std::size_t slot_bytes = sizeof(slot) + 32; ///< with its entry in the table by keys
   static std::size_t bytes_of(const slot& s);
   static std::uint64_t hash_of(std::string_view key);
   static kv_change shown(const slot& s);

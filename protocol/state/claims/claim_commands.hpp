@@ -40,7 +40,7 @@ inline constexpr auto fields_of<claim_ask> = std::tuple{
     field<&claim_ask::refuse_deadlock>{},
 };
 
-/// `DELETE /v1/claim/NAME?id=`. Replies true, also if there is no such claim:
+/// `DELETE /v1/claim/NAME?id=`. Replies true, even if there is no such claim:
 /// then its id is remembered, so that a delayed PUT is rejected (rule 7).
 struct claim_release {
   static constexpr command_tag tag = command_tag::claim_release;
@@ -103,7 +103,7 @@ struct claim_limit_unset {
 template <>
 inline constexpr auto fields_of<claim_limit_unset> = std::tuple{field<&claim_limit_unset::name>{}};
 
-/// `PUT /v1/guard/PREFIX`. Replies true; also if the same write guard exists.
+/// `PUT /v1/guard/PREFIX`. Replies true, even if the same write guard exists.
 struct guard_set {
   static constexpr command_tag tag = command_tag::guard_set;
 
@@ -116,7 +116,7 @@ inline constexpr auto fields_of<guard_set> = std::tuple{
     field<&guard_set::by>{},
 };
 
-/// `DELETE /v1/guard/PREFIX`. Replies true; also if there is none.
+/// `DELETE /v1/guard/PREFIX`. Replies true, even if there is none.
 struct guard_remove {
   static constexpr command_tag tag = command_tag::guard_remove;
 

@@ -11,7 +11,8 @@ std::optional<claim_refusal> wrong_with(const session_begin& c);
 /// Runs its OnEnd in order, while it still holds everything. Counts the operations in `row`.
 void do_on_end(applying& a, const session_record& s, ended_session& row);
 
-/// Ends its claims: holders become delayed holders or nothing, waits end. Counts them in `row`.
+/// Ends the session's claims: holders become delayed holders or disappear, waits end. `row` gets
+/// their numbers.
 void end_claims_of(applying& a, const session_record& s, ended_session& row);
 
 /// Adds a name that it held.

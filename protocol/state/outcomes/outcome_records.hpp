@@ -75,7 +75,7 @@ std::uint64_t answer_hash(const reply& answer);
 /// Whether a result shows the row of a locked key. Servers of 0.2.0 included its fencing token in
 /// answer_hash() but did not encode it: their checkpoints' digests differ from those of the rows.
 bool shows_locked_key(const reply& answer);
-/// Approximate size, also as JSON: its texts, and 16 bytes for each number.
+/// Approximate size in memory and as JSON: its texts, and 16 bytes for each number.
 std::size_t outcome_bytes(const reply& answer);
 /// The bytes that the row counts toward outcome_bytes_max.
 std::size_t outcome_bytes(const outcome_record& row);

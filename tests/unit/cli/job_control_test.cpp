@@ -1,5 +1,5 @@
 // `belay lock` in a shell's job on a terminal: what Ctrl-Z, `fg`, `bg`, a read of the terminal and
-// its end do to the command, also while the program is stopped. Otherwise it would run beside the
+// its end do to the command, even while the program is stopped. Otherwise it would run beside the
 // next holder's, or keep the lock. The shell is a process of this test with a pseudo-terminal.
 
 #include "cli/api/bell.hpp"

@@ -26,8 +26,8 @@ public:
   };
   void limit(const limits& l) { limits_ = l; }
   const limits& limit() const { return limits_; }
-  /// Whether to reject a new guard of that scope. Above half of the bound: if it has
-  /// its share and more guards than every other scope. At the bound: always. O(guards).
+  /// Whether to reject a new guard of that scope: always at the bound; above half of the bound if
+  /// the scope has its share and more guards than every other scope. O(guards).
   bool is_full(std::string_view scope) const;
 
   void put(guard_ptr row);

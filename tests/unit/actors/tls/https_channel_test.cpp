@@ -283,7 +283,7 @@ TEST_CASE("https: a changed byte is noticed, and keys are not changed without en
   CHECK(p.server.output().size() < 4096);
 }
 
-TEST_CASE("https: a session is resumed, also after a reload, but not under another CA", "[https]") {
+TEST_CASE("https: a session is resumed, even after a reload, but not under another CA", "[https]") {
   certificate_files files;
   const auto ca = auth_context_named("ca"), other = auth_context_named("other");
   const auto server = files.signed_by(ca, "server");

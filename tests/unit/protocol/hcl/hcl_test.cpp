@@ -17,7 +17,7 @@ TEST_CASE("HCL: texts and their documents") {
   }
 }
 
-// An error must lead to its line, also after multi-byte letters, in labels and in lists.
+// An error must lead to its line, even after multi-byte letters, in labels and in lists.
 TEST_CASE("HCL: locations") {
   struct {
     std::string_view story, text, document;

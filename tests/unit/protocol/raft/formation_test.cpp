@@ -140,7 +140,7 @@ TEST_CASE("three servers bootstrap with the same set, and only when each has nam
   CHECK(*a.first_configuration() == *b.first_configuration());
 }
 
-TEST_CASE("of four or five servers those with the lowest ids make the cluster, also when others had begun") {
+TEST_CASE("of four or five servers those with the lowest ids form the cluster, even when others had begun") {
   auto a = of(1, 3), b = of(2, 3), c = of(3, 3), d = of(4, 3);
   identify(b, c);
   identify(b, d);

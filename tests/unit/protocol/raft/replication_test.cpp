@@ -316,7 +316,7 @@ TEST_CASE("a leader that contradicts itself within its term stops no server") {
 
 // A follower whose disk is full accepts no entry. Judged by its own commit index, it would never
 // lag.
-TEST_CASE("a follower knows its leader's commit index, also while it can write nothing") {
+TEST_CASE("a follower knows its leader's commit index, even while it can write nothing") {
   raft_cluster c;
   c.start(3);
   const auto l = c.elect();

@@ -596,7 +596,7 @@ TEST_CASE("another version is refused") {
   CHECK_FALSE(decode_reply(""));
 }
 
-TEST_CASE("a command has the feature level that it needs, also for versions without its kind") {
+TEST_CASE("a command has the feature level that it needs, even for versions without its kind") {
   const auto of_acls = commands_of_acls().size(), all = commands().size();
   for (std::size_t i = 0; i < all; ++i) {
     const auto needs = needs_of(encode_command(commands()[i]));

@@ -144,7 +144,7 @@ TEST_CASE("the hash depends only on the content") {
   CHECK(hash_in(row_of(token, renamed)) == hash_in(row_of(token, one_link)));
 }
 
-TEST_CASE("reads have the headers of reads, also when nothing is found") {
+TEST_CASE("reads have the headers of reads, even when nothing is found") {
   const auto found = answered(state::acl_token_read{std::string(token_id)}, {{row_of(some_token())}, false});
   CHECK(found.status == 200);
   CHECK(header(found, "X-Consul-Index") == "9");

@@ -24,7 +24,7 @@ This applies if `acl.enabled` is true.
 `key:write` means that a policy of the token has a rule `key` or `key_prefix` with the policy `write` for that name.
 [contract/10-acl.md](../contract/10-acl.md), section 2, explains which rule counts, and section 3 has the errors.
 
-- A request that needs nothing works with any token, also with one that the server does not know.
+- A request that needs nothing works with any token, even with one that the server does not know.
 - "Any valid token" includes the anonymous one, which applies to requests without a token.
 - Reads that return several rows leave out those that the token may not read.
   "Of each" marks them.

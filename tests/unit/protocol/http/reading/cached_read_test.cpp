@@ -48,7 +48,7 @@ TEST_CASE("cached: only where Consul keeps answers, and only with ?cached") {
 }
 
 // Its tables are the cache. TestAPI_CatalogServiceCached of Consul uses a server.
-TEST_CASE("cached: a server answers from its tables, also without a leader, and shows that as Consul does") {
+TEST_CASE("cached: a server answers from its tables, even without a leader, and shows that as Consul does") {
   const auto p = ask("GET", "/v1/health/service/web?tag=b&cached&index=7&passing&near=_agent&pretty&token=secret");
   REQUIRE(p.cached);
   CHECK(p.cached->target == "/v1/health/service/web?tag=b"); // Consul's cache key does not depend on the rest

@@ -220,7 +220,7 @@ TEST_CASE("a decision that comes with a write holds until policies, roles or tok
   CHECK(detects_mutant("judgement_outlives_policies", revoked));
 }
 
-TEST_CASE("anonymous permissions are those of the default policy, also before the first entry about ACLs") {
+TEST_CASE("anonymous permissions are those of the default policy, even before the first entry about ACLs") {
   machine empty;
   driver d;
   for (const bool allowed : {false, true}) {

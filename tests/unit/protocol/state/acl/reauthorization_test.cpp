@@ -15,7 +15,7 @@ constexpr auto all_keys = R"(key_prefix "" { policy = "write" } session_prefix "
 
 class later_driver : public acl_driver {
 public:
-  /// As servers of level 8 write it.
+  /// Adds the fields that servers of level 8 write.
   reply asks(const std::string& secret, command c) {
     c.by = by(secret);
     c.client_address = "192.0.2.1";

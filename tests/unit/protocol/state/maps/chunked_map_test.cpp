@@ -183,7 +183,7 @@ TEST_CASE("rows that come in nearly ascending order fill most of their chunks") 
   }
 }
 
-TEST_CASE("rows are only appended after all others, also after others were removed") {
+TEST_CASE("rows are only appended after all others, even after others were removed") {
   chunked_map<number, 8, 4> m;
   plain p;
   const auto append = [&](int n) {
