@@ -219,6 +219,8 @@ result<std::vector<std::string>> remembered_servers(const node_config& config) {
 
 } // namespace
 
+/// Proceeds like run_node(), without log, checkpoint and peer port: opens the files of the data
+/// directory, starts the agent, and waits for signals.
 int run_client_agent(parsed_command_line begun, config_reader read_again) {
   auto& config = begun.config;
   const auto signals = blocked_signals(); // before any thread exists

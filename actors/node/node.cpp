@@ -332,6 +332,10 @@ void running_node::stop() {
 
 } // namespace
 
+/// Opens everything that may be missing or invalid, and ends with the reason if something is: data
+/// directory, credentials, the peer port, log and checkpoint, files of the agent. Then it starts
+/// the node and waits for signals, until one of them ends the server. HTTP requests to reload and
+/// to leave arrive as signals, too.
 int run_node(parsed_command_line begun, config_reader read_again) {
   if (!begun.config.server)
     return run_client_agent(std::move(begun), std::move(read_again));

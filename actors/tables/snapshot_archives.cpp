@@ -104,6 +104,9 @@ void snapshot_archives::close_bootstrap(restoring& r) {
       {state::table::counters, name, state::counter{name, std::max<std::uint64_t>(1, r.all.info()->meta.index.value)}});
 }
 
+/// Unpacks what has arrived until a batch of rows is full. The answer has the next command to
+/// propose: the beginning of the restore, a batch of rows, or, after the last byte and with all
+/// checksums right, the commit.
 archive_unpacked snapshot_archives::unpack(unpack_archive& u) {
   archive_unpacked answer;
   answer.id = u.id;

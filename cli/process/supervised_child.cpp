@@ -283,6 +283,9 @@ std::string child_end::text() const {
   return "signal: " + name + why;
 }
 
+/// Builds arguments and environment before the fork, since the child may allocate nothing. The
+/// supervisor gets two pipes: on one it reports the command's start and end, from the other it
+/// reads orders; the end of that pipe means that this program has died.
 result<std::unique_ptr<supervised_child>> supervised_child::start(asio::any_io_executor executor,
                                                                   const child_plan& plan) {
   std::vector<char*> argv, environment;

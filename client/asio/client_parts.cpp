@@ -36,6 +36,9 @@ void client_parts::take_away(const std::shared_ptr<waiting_call>& c) {
   c->running.reset();
 }
 
+/// Blocks until the call has ended. If no other thread runs the loop, the calling thread runs it;
+/// otherwise it waits, and is woken to run the loop when that thread leaves it. A call that exceeds
+/// its deadline by the grace time is destroyed.
 error client_parts::run(whose code, job make, bool with_session, milliseconds within, std::stop_token stop) {
   auto c = std::static_pointer_cast<client_parts>(shared_from_this());
   if (!usable())

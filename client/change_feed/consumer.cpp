@@ -170,6 +170,9 @@ task<status> consumer::fetch(patience limit) {
   co_return kept;
 }
 
+/// Returns a fetched change that is due: a new one, or one whose time for an ack has passed. A
+/// change that has used up its tries becomes a dead letter. Otherwise it fetches more, unless too
+/// many are unacknowledged.
 task<result<delivery>> consumer::next(patience limit) {
   world& w = session_.where();
   for (;;) {

@@ -90,6 +90,9 @@ instant try_until(instant now, const patience& limit, repeats how) {
 
 } // namespace
 
+/// Each try has a fresh idempotency key. If its response is lost, the outcome of that key is
+/// requested, which cancels the write if it has not happened; only then is the write tried again.
+/// Servers without idempotency keys get the write once, unless a repeat is harmless.
 task<decision> write_once(world& w, request plain, patience limit, backoff pauses, repeats how) {
   bool keyed = true;
   bool lost = false;

@@ -95,6 +95,10 @@ std::string text_of(const round_state& r) {
 
 } // namespace
 
+/// Each participant locks a key of its own. The key `.round` lists the participants of the current
+/// round, and changes by check-and-set only, while all that it lists are alive. A participant adds
+/// itself, and passes when a list with all participants has it. After a list that may have it was
+/// written, giving up is *unknown*: the others may have passed.
 task<result<barrier_pass>> barrier::enter(patience whole) {
   world& w = session_.where();
   patience limit = whole.with(session_.ended());

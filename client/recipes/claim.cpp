@@ -11,6 +11,8 @@ namespace belay {
 inline namespace v0 {
 namespace detail {
 
+/// Repeats one request with one ID, which keeps its position in the server's queue, until the claim
+/// is held or the deadline has passed. On every other way out, `held` gives the claim back.
 task<result<hold>> take(session& s, claim wanted, patience whole) {
   world& w = s.where();
   patience limit = whole.with(s.ended());

@@ -40,6 +40,9 @@ giving_back mutex::release_of(const std::string& id) {
   });
 }
 
+/// Tasks of one session take turns. The first of them repeats one request, which queues at the
+/// server, until the lock is granted or the deadline has passed. Consul does not queue: there it
+/// waits until the key is free, and tries again.
 task<result<hold>> mutex::acquire(patience whole) {
   world& w = session_.where();
   patience limit = whole.with(session_.ended());

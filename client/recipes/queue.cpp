@@ -43,6 +43,8 @@ task<status> queue::put(std::string value, patience limit) {
   co_return why;
 }
 
+/// Lists the items, oldest first, and locks the first one that no other session and no other task
+/// of this session holds. If all are held it waits for a change under the prefix.
 task<result<queue_item>> queue::take(patience whole) {
   world& w = session_.where();
   patience limit = whole.with(session_.ended());

@@ -168,6 +168,9 @@ bool local_registry::check_in_sync(const std::string& id) const {
   return it == checks_.end() || it->second.in_sync;
 }
 
+/// Marks every difference between the catalog's rows of this node and the agent's own: own rows
+/// that are missing or differ are written again, unknown rows are removed. Rows with a write in
+/// progress are skipped.
 void local_registry::compare(const state::node_ptr& node, const std::vector<state::service_ptr>& services,
                              const std::vector<state::check_ptr>& checks) {
   if (!node_.in_flight && (node == nullptr || MUTANT(own_row_written_again) || node->id != settings_.node.id ||

@@ -140,6 +140,9 @@ void pending_calls::end_wait(request_id id) {
     ended_.insert(id);
 }
 
+/// Responds to calls whose deadline has passed. Those that were never proposed are rejected. Those
+/// that were proposed or forwarded are unknown. Those that the leader has done are answered as
+/// done, although this node lacks their entry.
 void pending_calls::expire(local_time now, const leadership& leader) {
   const bool leaderless = !leader.here && leader.elsewhere.is_zero();
   if (!queued_.empty()) {

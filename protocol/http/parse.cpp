@@ -250,6 +250,9 @@ std::size_t memory_of(const action& a, const raw_request& r, const route& at) {
 
 } // namespace
 
+/// The checks have Consul's order, since the first one that fails determines the response: host,
+/// origin, target, path, route, query. The route's handler parses the rest. Then what applies to
+/// all routes is added: idempotency key, client address, caching and token.
 parsed_request parse(const raw_request& r, const route_settings& s, const std::function<std::string()>& uuid) {
   parsed_request out;
   if (!may_call_by_host(r, s)) {

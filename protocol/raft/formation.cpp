@@ -333,6 +333,9 @@ std::uint64_t formation::round_for(const std::vector<member>& set) const {
   return taken ? newest + 1 : newest;
 }
 
+/// In this order: drop a promise that enough others have given up; give up one with a silent
+/// member; otherwise promise the set chosen now, unless a cluster is near, a server has not been
+/// met, or the pause after an earlier promise has not passed. nullopt: the current promise stays.
 std::optional<promise> formation::next_promise() const {
   if (!may_form() || bound_to_ != 0)
     return std::nullopt;

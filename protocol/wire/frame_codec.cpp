@@ -117,6 +117,8 @@ std::string extensions_of(const hello& h) {
   return out;
 }
 
+/// Decodes one extension of a hello. Unknown extensions are ignored, so that newer servers may send
+/// them. @returns false: it is malformed
 bool take_extension(extension e, std::string_view bytes, hello& h) {
   byte_reader r(bytes);
   switch (e) {

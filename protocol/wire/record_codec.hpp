@@ -131,6 +131,7 @@ void read_alternative(byte_reader& r, std::size_t alternative, std::variant<Ts..
     r.fail();
 }
 
+/// The inverse of write_value(). Invalid input makes `r` fail.
 template <unsigned Traits, class T>
 void read_value(byte_reader& r, T& v) {
   if constexpr (std::is_same_v<T, std::monostate>)

@@ -77,6 +77,9 @@ std::optional<register_op> of_write(const operation& op, const state::kv_op& kv,
 
 } // namespace
 
+/// First finds the keys that only puts, deletes and reads use: a lock, a counter or a transaction
+/// is more than a register. Then it converts the operations on these keys. Reads that may legally
+/// be old are left out.
 std::vector<register_op> register_history(const std::deque<operation>& history, bool trust_lease,
                                           const paused_clocks* clocks) {
   const auto excused = [&](const operation& op) {

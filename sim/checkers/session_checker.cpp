@@ -38,6 +38,8 @@ nanoseconds lifetime(const state::session_record& s) {
 
 } // namespace
 
+/// Checks a committed entry: that the leader has proposed due ends in time, that a session which
+/// timers ended had its whole TTL, and that no more sessions hold the semaphore than its limit.
 broken session_checker::committed(const raft::entry& e, virtual_time now, std::optional<virtual_time> made) {
   if (e.kind != raft::entry_kind::command)
     return std::nullopt;

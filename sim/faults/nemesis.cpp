@@ -516,6 +516,8 @@ void nemesis::set_wall_clocks() {
 
 // ---- the end
 
+/// Ends the faults. If it is certain that the others can make progress, some servers stay broken to
+/// the end of the run: down, paused or cut off. @returns the servers that are healthy from now on
 std::set<std::size_t> nemesis::heal() {
   acting_ = false;
   detail_ = {stream_kind::nemesis, UINT16_MAX};

@@ -90,6 +90,9 @@ result<segment_log::position> segment_log::follow(const std::vector<raft::persis
   return p;
 }
 
+/// Checks that the batches continue the log, and writes them as one frame: into the active segment
+/// or, if it is full, into the prepared one, which becomes active. Then it prepares a part of the
+/// next segment.
 status segment_log::append(const std::vector<raft::persist_batch>& batches) {
   PRECONDITION(loaded_);
   if (!dead_.empty())

@@ -218,6 +218,8 @@ void decode_checkpoints(decoder& d, node_config& c) {
     c.raft_trailing_logs = static_cast<std::uint64_t>(trailing);
 }
 
+/// The sections `performance`, `limits` and `http_config`, and single keys of HTTP, the console and
+/// checks.
 void decode_limits(decoder& d, node_config& c) {
   int multiplier = c.dev ? 1 : 5;
   d.get("performance.raft_multiplier", multiplier, -int_max, int_max);
