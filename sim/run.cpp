@@ -471,7 +471,7 @@ private:
     });
   }
 
-  /// The serving nodes, except client agents connected to a broken server: it may send nothing.
+  /// The serving nodes, except client agents connected to a broken server, which may send nothing.
   std::vector<std::size_t> nodes_of_working_servers() {
     auto found = serving_nodes();
     std::erase_if(found, [this](std::size_t node) {

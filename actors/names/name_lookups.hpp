@@ -35,7 +35,8 @@ public:
 
   /// Looks up a name, unless that happened in the last two seconds. Calls `then` once, perhaps on
   /// another thread or before this returns, if it is still owned then. It must return soon, without
-  /// calling this object. No answer: no call; an empty one: no such host, or too many names.
+  /// calling this object. It is not called if no name server answers, and called with an empty list
+  /// if there is no such host or there are too many names.
   void ask(const std::string& host, const std::shared_ptr<answered>& then);
 
   /// getaddrinfo().

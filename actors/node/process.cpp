@@ -63,7 +63,7 @@ int wait_for_signal(const sigset_t& signals) {
   if (const auto stood = diagnosis::standstill_of(pause, boot_clock::now() - begun))
     log::warn("node", "process did not run",
               {{"seconds", std::round(std::chrono::duration<double>(*stood).count() * 10) / 10},
-               {"advice", "it was stopped (SIGSTOP), the machine was suspended, or it got no processor time; sessions "
+               {"advice", "it was stopped (SIGSTOP), the machine was suspended, or it got no CPU time; sessions "
                           "and leadership may have ended meanwhile"}});
   return signal;
 }

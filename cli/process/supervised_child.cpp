@@ -275,7 +275,7 @@ std::vector<std::string> command_line(const std::vector<std::string>& words, boo
 
 std::string child_end::text() const {
   const std::string why =
-      overdue ? " (this program was stopped, or got no processor time, until the command had to end)" : "";
+      overdue ? " (this program was stopped, or got no CPU time, until the command had to end)" : "";
   if (signal == 0)
     return "exit status " + std::to_string(code) + why;
   std::string name = ::strsignal(signal);

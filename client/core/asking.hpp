@@ -35,8 +35,9 @@ enum class repeats : std::uint8_t {
   once,     ///< never
 };
 
-/// Sends a write until its outcome is decided. After a lost response the idempotency key gets the
-/// outcome, and cancels what has not happened (docs/reference/exactly-once.md). Consul has no outcomes.
+/// Sends a write until its outcome is decided. After a lost response it requests the outcome of the
+/// idempotency key, which cancels the write if it has not happened
+/// (docs/reference/exactly-once.md). Consul has no outcomes.
 task<decision> write_once(world& w, request plain, patience limit, backoff pauses, repeats how);
 
 /// Whether to retry: there was no response, or the server failed.

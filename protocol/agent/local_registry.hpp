@@ -82,7 +82,8 @@ public:
 
   /// The differences from the catalog that are not in transit.
   std::vector<sync_step> unsynced(local_time now);
-  /// `done` false: retried by the first unsynced() at or after `again`, or when it changes.
+  /// The result of a step. `done` false: unsynced() returns it again at `again` or later, or when
+  /// the row changes.
   void settled(const sync_step& step, bool done, local_time again = local_time{0});
   /// Whether nothing is missing, wrong or in transit.
   bool in_sync() const;

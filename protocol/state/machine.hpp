@@ -107,7 +107,7 @@ public:
   /// or token changes, apply() would decide the same for a write of one key, and skips the check.
   std::optional<reply> refuses(const command& c, cluster_time now) const;
 
-  /// Whether an acl_initialize was applied. Before that no token can be checked.
+  /// Whether an acl_initialize has been applied. No token can be checked before that.
   bool has_access_rows() const;
 
   /// Whether the catalog has any node.

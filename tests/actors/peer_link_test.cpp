@@ -169,8 +169,8 @@ TEST_CASE("a name and an address of the same peer are one connection", "[actors]
   a.dial({"server-b.test:" + std::to_string(b.port())});
   b.dial({"server-a.test:" + std::to_string(a.port())});
   REQUIRE(soon([&] { return a.times_connected(b.id()) > 0 && b.times_connected(a.id()) > 0; }));
-  // At first one of the two connections that were dialled before either side knew the other is
-  // closed. With the bug this was repeated once a second, and no attempt succeeded.
+  // Both sides dialled before they knew each other, so one of the two connections is closed at
+  // first. With the bug this was repeated once a second, and no attempt succeeded.
   constexpr int attempts_max = 20;
   bool lasted = false;
   for (int attempt = 0; attempt < attempts_max && !lasted; ++attempt) {

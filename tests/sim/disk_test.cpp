@@ -273,8 +273,9 @@ TEST_CASE("files: a lock ends with the process that held it", "[sim][disk]") {
 
 TEST_CASE("log: power losses and kills keep acknowledged entries and nothing partial", "[sim][disk]") {
   // Situation: a long life of appends, truncations, votes, restarts after snapshots, compactions.
-  // Event: the process is repeatedly killed or loses power, often in the middle of an append. Wrong
-  // would be: a log that does not open, a lost acknowledged entry or vote, half a batch, a gap.
+  // Event: the process is repeatedly killed or loses power, often in the middle of an append. What
+  // would go wrong: the log does not open, an acknowledged entry or vote is lost, half a batch or a
+  // gap remains.
   std::uint64_t lost = 0, cut = 0, names = 0, interrupted = 0, lives = 0;
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     INFO("seed " << seed);

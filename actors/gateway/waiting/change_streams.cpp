@@ -437,8 +437,9 @@ http::shared_body_ptr change_streams::keep(std::string text) {
           }};
 }
 
-/// Directly to the socket, since most clients have taken what came before: without a turn of their
-/// exchange, and without memory for each. @returns true: sent; the stream may be gone
+/// Writes directly to the socket if the client has taken everything before, as most have. That
+/// saves a turn of its exchange, and memory for each stream. @returns true: sent; the stream may be
+/// gone
 bool change_streams::send_now(const stream& s, const http::shared_body_ptr& text) {
   return s.queue.empty() && !s.waits.is_zero() && !s.e->old_version && s.e->from->send_now(text);
 }

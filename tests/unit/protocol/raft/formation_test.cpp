@@ -476,8 +476,8 @@ TEST_CASE("a member is known by its new name, unless another one has it") {
 }
 
 TEST_CASE("an unverified server in the place of a lost member becomes no voter beside it by changing its hello") {
-  // A server restarts. An unverified peer claims its name and address, becomes a learner, and sends
-  // other ones. With the bug, it was an additional voter when the log had reached it.
+  // A server restarts. An unverified peer claims its name and address, becomes a learner, and then
+  // sends other ones. With the bug, it became an additional voter as soon as it had the log.
   cluster_with_one_lost t;
   auto unverified = t.in_place_of(t.lost, 9);
   t.run(t.settings.lost_ticks);
