@@ -1,4 +1,4 @@
-// Measures the verification of a checkpoint against its commit, in processor time of the thread:
+// Measures the verification of a checkpoint against its commit, in CPU time of the thread:
 //
 //   checkpoint_proof FOLDER [KEYS [CHANGED [ROUNDS]]]   1000000 of 256-byte values, 16384, 15
 //

@@ -84,10 +84,10 @@ private:
   boost::beast::flat_buffer buffer_;
 };
 
-/// Percentiles, for processor time by blocks. The 10th is that of an otherwise idle machine.
+/// Percentiles, for CPU time by blocks. The 10th is that of an otherwise idle machine.
 struct cost {
   std::vector<double> took;
-  std::vector<double> cpu; ///< processor time of each operation, by blocks
+  std::vector<double> cpu; ///< CPU time of each operation, by blocks
 
   template <class F>
   void block(int n, F&& one) {

@@ -17,7 +17,8 @@ using boost::system::error_code;
 
 // As in Consul.
 constexpr std::chrono::seconds tcp_timeout{10};
-// Names may all differ. A lookup without response occupies a thread until getaddrinfo() ends.
+// Each check may have another name, and a lookup without a response occupies a thread until
+// getaddrinfo() ends.
 constexpr std::size_t names_max = 4096, threads_max = 64;
 
 class tcp_probe final : public running_probe, public std::enable_shared_from_this<tcp_probe> {

@@ -26,7 +26,7 @@ public:
 
   /// What to send now.
   std::string take_output();
-  /// Processes received bytes. Invalid ones are no error here: they determine the outcome.
+  /// Processes received bytes. Invalid ones are not an error here: they determine the outcome.
   void feed(std::string_view bytes);
   /// The connection has ended.
   void ended();

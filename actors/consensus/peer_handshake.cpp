@@ -35,7 +35,8 @@ result<std::optional<peer_handshake::outcome>> peer_handshake::feed(std::string_
   if (frames.size() != 1 || !std::holds_alternative<wire::hello>(frames.front()))
     return failure{"the first frame of the peer is not a hello"};
   auto& hello = std::get<wire::hello>(frames.front());
-  // A client agent is no member: except for facts about its node, it is authorized like a client.
+  // A client agent is not a member: except for facts about its node, it is authorized like a
+  // client.
   const auto* proof = channel_ ? &channel_->peer() : nullptr;
   const bool may = proof == nullptr || (hello.client_agent ? proof->may_be_client_agent : proof->may_be_raft_peer);
   if (!may && !MUTANT(name_of_peer_ignored))

@@ -337,7 +337,7 @@ bool peer_link::has_slot_for(const identified_peer& p) {
   return static_cast<std::size_t>(unverified) < settings_.unverified_max || one_gives_way_to(p.address, false);
 }
 
-/// Closes a connection of a server that is no member, to free its slot: the oldest one from the
+/// Closes a connection of a server that is not a member, to free its slot: the oldest one from the
 /// host that has most of them. Connections from hosts of members, and from hosts that have fewer,
 /// always get a slot; others only if the closed one is old enough. @returns false: none is closed
 bool peer_link::one_gives_way_to(const std::string& host, bool from_there) {

@@ -19,7 +19,7 @@ struct options {
   size_t vsize = 256;                 ///< bytes of a value, at least 16
   u64 timeout_ns = 30'000'000'000ull; ///< timeout of one operation, except those that wait
   std::string prefix = "bench";
-  std::vector<int> pids;           ///< the servers, for their processor time and memory
+  std::vector<int> pids;           ///< the servers, for their CPU time and memory
   std::vector<std::string> tokens; ///< Consul's API: those of the clients, in turn; empty: none
   read_mode read = read_mode::strong;
   int batch = 16;                   ///< keys of a transaction

@@ -1,5 +1,5 @@
 #pragma once
-// Processor time and memory that the servers and the load generator have used so far, from /proc.
+// CPU time and memory that the servers and the load generator have used so far, from /proc.
 
 #include "bench/load/event_loop.hpp"
 

@@ -183,7 +183,7 @@ std::vector<command> session_commands() {
        .text = "Its locks are released, and are not granted during the lock delay. Release them first if you hold\n"
                "them.",
        .examples = {{"session destroy 84e36472-e0a5-4d7b-9b60-96f6c7c1f2a2",
-                     "Destroy one session; a missing session is no error"},
+                     "Destroy one session; a missing session is not an error"},
                     {"session destroy $(belay session list -format=json | jq -r '.[0].ID')",
                      "Destroy the first session of the list"}},
        .run = destroy_session},

@@ -43,7 +43,7 @@ public:
   virtual boost::asio::awaitable<result<bool>> acquire() = 0;
   /// Returns when it is lost, when it is unknown whether it is held, or when stop() is called.
   virtual boost::asio::awaitable<void> watch() = 0;
-  /// Releases it. It is no error if it was lost.
+  /// Releases it. It is not an error if it was lost.
   virtual boost::asio::awaitable<status> release() = 0;
   /// Removes its keys unless another client needs them.
   /// @returns false if one does

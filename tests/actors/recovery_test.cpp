@@ -128,7 +128,7 @@ TEST_CASE("a survivor that stopped while it received a snapshot continues from t
   CHECK(core.last_index() == at.next());
 }
 
-TEST_CASE("a server that runs, or is no member, is not recovered", "[actors][recovery]") {
+TEST_CASE("a server that runs, or is not a member, is not recovered", "[actors][recovery]") {
   scratch_folder d;
   CHECK_FALSE(recovery::open(d.path()).ok());
   (void)survivor(d.path());

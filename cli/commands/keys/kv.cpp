@@ -259,7 +259,7 @@ std::vector<command> kv_commands() {
        .help = "Delete a key, or all keys under a prefix",
        .operands = "KEY_OR_PREFIX",
        .flags = {cas_flag, modify_index_flag, {"recurse", toggle, "", "select all keys under this prefix"}},
-       .examples = {{"kv delete app/port", "Delete one key; a missing key is no error"},
+       .examples = {{"kv delete app/port", "Delete one key; a missing key is not an error"},
                     {"kv delete -recurse app/", "Delete all keys under app/"}},
        .run = kv_delete},
       {.name = "kv get",

@@ -34,7 +34,7 @@ TEST_CASE("an operation on the keys of one server", "[keyring]") {
   for (const auto& r : {
            row{{list, ""}, {"x", "y"}, {"x", "y"}, ""},
            row{{install, "y"}, {"x"}, {"x", "y"}, ""},
-           row{{install, "x"}, {"x", "y"}, {"x", "y"}, ""}, // a repeat is no error
+           row{{install, "x"}, {"x", "y"}, {"x", "y"}, ""}, // a repeat is not an error
            row{{install, ""}, {"x"}, {"x"}, "key size must be 16, 24 or 32 bytes"},
            row{{install, "y"}, full, full, "Keyring is full: remove keys that are no longer used"},
            row{{install, "7"}, full, full, ""},

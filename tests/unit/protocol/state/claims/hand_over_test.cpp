@@ -159,7 +159,7 @@ TEST_CASE("a search that exceeds its limit is reported") {
 
 namespace {
 
-/// The processor time of this thread.
+/// The CPU time of this thread.
 std::chrono::nanoseconds cpu_now() {
   timespec t{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
