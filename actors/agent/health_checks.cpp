@@ -15,7 +15,7 @@ namespace belay::actors {
 namespace {
 
 constexpr std::chrono::milliseconds tick{50};
-// While nothing has a deadline.
+// How long to sleep while nothing has a deadline.
 constexpr std::chrono::milliseconds tick_when_idle{250};
 // raft_peer always responds, if only with "unknown"; a later response was lost by a bug.
 constexpr std::chrono::seconds answer_slack{60};

@@ -10,7 +10,8 @@ namespace belay::actors {
 
 namespace {
 
-// A proposal is applied by then, or lost with the leadership.
+// Pause before a proposal is repeated: by then it has been applied, or was lost with the
+// leadership.
 constexpr std::chrono::seconds look_again_first{1};
 // A client waits for the response to its restore. A commit on two disks takes about as long.
 constexpr std::chrono::milliseconds look_again_mending{20};

@@ -17,7 +17,8 @@ namespace {
 
 // Per call of pump(). Calls are milliseconds apart, and peers wait in the backlog meanwhile.
 constexpr int accepts_per_pump = 16;
-// If no descriptors are left, others must be closed first. Retrying at once would keep a core busy.
+// If no descriptors are left, other connections must be closed first. Retrying at once would keep a
+// core busy.
 constexpr std::chrono::milliseconds pause_without_descriptors{500};
 constexpr std::size_t read_step = 8u << 10;
 

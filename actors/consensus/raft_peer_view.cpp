@@ -16,7 +16,8 @@ namespace {
 // So a busy leader does not send a message with each append, nor an idle one with each heartbeat.
 constexpr std::chrono::milliseconds lease_step{20};
 
-// Elections at the start of a server, and after the loss of a leader, are over by then.
+// Time without a leader before that is logged. Elections at the start of a server, and after the
+// loss of a leader, are over by then.
 constexpr std::chrono::seconds leaderless_grace{2};
 constexpr std::chrono::seconds leaderless_interval{10};
 // As in Consul.

@@ -13,7 +13,7 @@
 
 namespace belay::actors {
 
-/// Deadlines are private to the leader and start afresh with each leadership. Due sessions are
+/// Deadlines are private to the leader and start over with each leadership. Due sessions are
 /// proposed in one batch, checked against the term (docs/internals/pitfalls.md R25), and again after a second
 /// (docs/internals/pitfalls.md C3). Renewals of them wait for the outcome. A renewal needs the
 /// leader's lease, or a quorum's confirmation after it arrived, because the lease may be given up

@@ -50,8 +50,8 @@ public:
   bool only_write_under(std::string_view prefix) const;
 
   /// Calls visit(const node&, bool whole) for each node whose name is a prefix
-  /// of `name`, the shortest first; `whole`: it is the whole name. At most one
-  /// call more than the name has bytes, however many rules there are.
+  /// of `name`, the shortest first; `whole` is true for the node that has the whole name. The
+  /// number of calls is at most the length of the name plus one, however many rules there are.
   template <class Visit>
   void walk(std::string_view name, Visit visit) const {
     const node* at = &nodes_.front();

@@ -119,7 +119,8 @@ broken session_checker::too_soon(const std::string& id, const life& l, virtual_t
          in_seconds(*l.timed_out) + ", although it was renewed or created by a request of " + in_seconds(requested);
 }
 
-/// The leader of that entry's term made it, so it could have made the entry of a session's end.
+/// The leader of that term proposed `e`, so it could also have proposed the ends of sessions that
+/// were due.
 broken session_checker::too_late(const raft::entry& e, virtual_time made) {
   const auto led = led_since_.find(e.term);
   if (!rules_.trust_clocks || led == led_since_.end() || made < resumed_ + slack_of_entries)

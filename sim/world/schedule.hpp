@@ -90,8 +90,8 @@ private:
     enlisted who;
     caf::abstract_actor* actor = nullptr; ///< that of `who`, looked up once
     caf::resumable* put_aside = nullptr;  ///< busy, or its node is paused
-    bool busy = false;                    ///< with its next message, put aside meanwhile
-    bool due = false;                     ///< its time for that message is over
+    bool busy = false;                    ///< it handles a message; its next one is put aside
+    bool due = false;                     ///< the time that the handled message takes is over
   };
 
   /// Actors of one node that the server runs on one thread have the same value.

@@ -75,7 +75,8 @@ public:
 
 private:
   status grow_map(std::uint64_t more);
-  /// LMDB keeps the memory of the largest transaction until its environment is closed; frees it.
+  /// Frees the memory of the largest transaction, which LMDB otherwise keeps until its environment
+  /// is closed.
   void give_back_memory();
   status put_in_force();
   status discard_new(failure why);

@@ -19,7 +19,8 @@ namespace belay::actors {
 
 namespace {
 
-// When a node is ready. Entries: as autopilot allows (MaxTrailingLogs); silence: some elections.
+// Limits for a node that is ready: as many entries behind as autopilot allows (MaxTrailingLogs),
+// and a silence of the leader as long as several elections.
 constexpr std::uint64_t ready_behind_max = 250;
 constexpr int leader_silence_ms = 5000;
 

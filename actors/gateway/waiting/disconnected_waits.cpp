@@ -10,7 +10,7 @@ namespace belay::actors {
 
 namespace {
 
-// Usually enough for an election.
+// Pause before a failed withdrawal is retried: usually enough for an election.
 constexpr std::chrono::seconds again_after{1};
 // Size of one entry, plus its last wait: a key may be as long as the head of a request.
 constexpr std::size_t entry_bytes_max = 256u << 10;

@@ -16,7 +16,7 @@ class claims_checker {
 public:
   explicit claims_checker(const kv_model& model) : model_(model) {}
 
-  /// The model has taken that entry.
+  /// Call it after the model has applied that entry.
   void committed(const raft::entry& e, virtual_time now);
   /// There is a new leader. Its clock, which continues from the newest entry, decides what is due.
   void led(virtual_time now);

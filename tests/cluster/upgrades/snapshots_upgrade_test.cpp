@@ -44,7 +44,8 @@ bool keeps(server_cluster& cluster, std::size_t at, const std::string& key, cons
                     [&] { return keyed_lock(cluster.node(at), key, session).body + session == answer; });
 }
 
-/// Restarts the server without its disk, as that program, when the leader's log is too short.
+/// Restarts the server without its disk, with the given program, once the leader's log no longer
+/// reaches back far enough.
 void rebuild(server_cluster& cluster, std::size_t which, std::size_t leader, const server_command& program,
              const std::string& key) {
   auto& node = cluster.node(which);

@@ -33,7 +33,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Nothing here takes a hundredth of it.
+// Far above what any step takes: none needs a hundredth of this.
 constexpr auto patience = 60s;
 
 bool becomes_true(const std::function<bool()>& holds) {

@@ -325,7 +325,7 @@ TEST_CASE("a command with a token has one encoding, and one name") {
   for (int i = 0; i < 100'000; ++i)
     deep += head;
   CHECK_FALSE(decode_command(deep + inner));
-  // Another level than that of its kind, or the name of another version.
+  // A level that is not that of its kind, or the name of another version.
   const auto behind_needs = whole.substr(encode_needs({acl_level, "0.1.0"}).size());
   REQUIRE(encode_needs({acl_level, "0.1.0"}) + behind_needs == whole);
   CHECK_FALSE(decode_command(encode_needs({1, "0.1.0"}) + behind_needs));
