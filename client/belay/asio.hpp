@@ -247,7 +247,7 @@ public:
 
   /// hold::fence(), the fencing token
   std::uint64_t fence() const noexcept { return it_ ? it_->fence() : 0; }
-  /// hold::safe_until(). It moves on with each renewal.
+  /// hold::safe_until(). Each renewal extends it.
   instant safe_until() const noexcept { return it_ ? it_->safe_until() : instant(); }
   /// Whether safe_until() is in the future.
   bool safe() const noexcept { return it_ && it_->safe(); }

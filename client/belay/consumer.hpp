@@ -8,8 +8,8 @@
 // take effect exactly once. Changes come in order, except redeliveries.
 // Survives: members that die or are stopped at any point; lost responses; elections; a history that
 // is gone, even because the cluster was restored or replaced (then a *snapshot* of the current keys
-// is one delivery). On failure: ack() is *refused* with reason::session: this member is not active
-// any more, another member has the change; *unknown*: it may be acknowledged, as a whole. next() is
+// is one delivery). On failure: ack() is *refused* with reason::session: this member is no longer
+// active, another member has the change; *unknown*: it may be acknowledged, as a whole. next() is
 // refused with reason deadline, stopped or session.
 //
 // A change that was delivered tries_max times is put to NAME/dead/CURSOR instead, and not delivered

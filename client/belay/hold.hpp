@@ -42,7 +42,7 @@ public:
   /// The fencing token. It grows with every grant of that name. Send it with each action under the
   /// lock, so that the resource can reject late ones. Zero: this server gives none.
   std::uint64_t fence() const noexcept { return fence_; }
-  /// No other client holds it before that time. It moves on with each renewal.
+  /// No other client holds it before that time. Each renewal extends it.
   instant safe_until() const noexcept;
   /// Whether safe_until() is in the future. Check it before each step that must not be done twice.
   bool safe() const;
@@ -56,7 +56,7 @@ public:
   task<status> release(patience limit);
   /// Releases it without waiting.
   void drop() noexcept;
-  /// Another client holds it now: there is nothing to release.
+  /// Call it when another client holds it now: there is nothing to release.
   void forget() noexcept;
   /// Whether a transfer is in progress: it is not safe() meanwhile.
   void passing_on(bool asked) noexcept { passing_on_ = asked; }
@@ -64,7 +64,7 @@ public:
   /// The request that releases it, unless its key has changed.
   void give_back_by(request q) { give_back_.begin_with(std::move(q)); }
   void granted(std::uint64_t fence, std::string claim_id = {});
-  /// It was certainly not granted: there is nothing to release.
+  /// Call it when it was certainly not granted: there is nothing to release.
   void not_granted() noexcept { forget(); }
 
 private:

@@ -1,7 +1,7 @@
 #pragma once
 // A latch: tasks wait until others have counted down to zero.
 //
-// Guarantees: wait() is done when the initial count was counted down, and not before. Each
+// Guarantees: wait() is done when the count has reached zero, and not before. Each
 // count_down() that is done is counted once. It opens once: to use it again, erase the key.
 // Survives: concurrent counting, lost responses to those that wait, elections.
 // On failure: count_down() as `update`: if *unknown* it may have been counted, and is not retried.

@@ -5,9 +5,9 @@
 // is offered again meanwhile, once more. At most `workers` run at a time, at most `per_second`
 // start, at most `waiting_max` keys wait: further offers are rejected, and counted. offer() never
 // waits. Survives: failed work is retried after growing pauses, tries_max times in all. The next
-// full pass (`scan`), each `pass_every` or after trigger(), finds dropped and given up keys.
-// On failure: counts() has the numbers of both. Waiting keys are lost with the process: a new one
-// begins with a full pass. A pass waits until the queue has space.
+// full pass (`scan`), each `pass_every` or after trigger(), finds keys that were dropped or given
+// up. On failure: counts() has the numbers of both. Waiting keys are lost with the process: a new
+// one begins with a full pass. A pass waits until the queue has space.
 
 #include <belay/task.hpp>
 #include <belay/world.hpp>

@@ -53,8 +53,9 @@ public:
   bool operator==(const versioned&) const = default;
 };
 
-/// Returns the later one; of concurrent ones the result of `decide(a, b)`, with both histories (also of a value and
-/// an erasure). `decide` gets the smaller one first, so that all decide alike.
+/// Returns the later one; of concurrent ones the result of `decide(a, b)`, with both histories
+/// (even those of a value and an erasure). `decide` gets the smaller one first, so that all decide
+/// alike.
 /// @param decide `std::optional<std::string>(const std::optional<std::string>&, const std::optional<std::string>&)`
 template <class F>
 versioned merge(const versioned& a, const versioned& b, F&& decide) {

@@ -7,8 +7,8 @@ namespace belay::coordinates {
 
 namespace {
 
-// Stamps further ahead of the own clock are rejected, because one false message would outlive all
-// true ones. 2^32 ms are 49 days, more than clocks of working servers differ.
+// Stamps further ahead of this server's clock are rejected, because one false message would outlive
+// all true ones. 2^32 ms are 49 days, more than clocks of working servers differ.
 constexpr std::uint64_t ahead_max_ms = 1ULL << 32;
 
 } // namespace

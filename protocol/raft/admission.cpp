@@ -140,7 +140,7 @@ bool formation::admits(const handshake& joining_member, const configuration& now
   return replaces;
 }
 
-/// A restarting server is not lost yet: else the first to connect would get its place.
+/// A restarting server is not lost yet. Otherwise the first server to connect would replace it.
 bool formation::all_lost_before(const member& joining_member, const core& leader) const {
   const auto all = leader.progress();
   return std::none_of(all.begin(), all.end(), [&](const progress_view& p) {
@@ -149,8 +149,8 @@ bool formation::all_lost_before(const member& joining_member, const core& leader
   });
 }
 
-/// A learner to remove. The member that it should replace is back, or it reports other data than
-/// when it was added: it would replace none and add a voter.
+/// A learner to remove: the member that it should replace is back, or it reports other data than
+/// when it was added. With a vote it would replace no member, but add a voter.
 std::optional<configuration> formation::without_idle_learner(const configuration& now) const {
   for (const auto id : now.learners) {
     const auto& learner = *now.find(id);

@@ -1,6 +1,7 @@
 #pragma once
-// What the leader does about servers by itself (docs/contract/12, docs/internals/adr/0013): delays votes
-// of new servers, removes dead ones. Promotions and demotions: formation::next_configuration().
+// The leader's automatic management of servers (docs/contract/12, docs/internals/adr/0013): delays
+// votes of new servers, removes dead ones. Promotions and demotions:
+// formation::next_configuration().
 
 #include "protocol/raft/core.hpp"
 
@@ -17,8 +18,8 @@ struct autopilot_rules {
   bool cleanup_dead_servers = true;
   std::uint64_t min_quorum = 0;                           ///< removals and demotions leave at least this many voters
   std::chrono::nanoseconds stabilization{10'000'000'000}; ///< how long a learner must be healthy before it votes
-  std::chrono::nanoseconds last_contact_threshold{200'000'000}; ///< silent for longer: not healthy
-  std::uint64_t max_trailing_logs = 250;                        ///< more entries behind: not healthy
+  std::chrono::nanoseconds last_contact_threshold{200'000'000}; ///< a server that is silent for longer is unhealthy
+  std::uint64_t max_trailing_logs = 250;                        ///< a server that is further behind is unhealthy
 };
 
 /// State of one term of a leader. Times are by its own monotonic clock.

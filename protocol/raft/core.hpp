@@ -190,7 +190,7 @@ std::string_view name_of(propose_error e);
 /// Raft on one node. Not copyable, no threads: one owner.
 class core {
 public:
-  /// `seed`: for the only randomness, election timeouts. Should differ between servers.
+  /// `seed` is for election timeouts, the only random choice. It should differ between servers.
   core(node_id self, limits l, restored_state restored, std::uint64_t seed);
   ~core();
   core(core&&) noexcept;
@@ -206,7 +206,7 @@ public:
   /// Call every limits::tick. `now` never decreases; here and below.
   void tick(local_time now);
   /// A message from another server. It is validated: no message can do more harm than its
-  /// loss. A term more than 2^32 above the own one is rejected. Requests (appends, votes,
+  /// loss. A term more than 2^32 above this node's is rejected. Requests (appends, votes,
   /// snapshots, transfers) are only accepted from servers for which counts() is true.
   void step(const message& m, local_time now);
   /// Whether to accept requests of that server. It must be a member of the configuration in force,
@@ -235,7 +235,8 @@ public:
   /// Transfers leadership to another voter: when that has the whole log, it receives a request to
   /// campaign. Until then proposals are rejected. Aborted after one election timeout.
   /// @pre reads are no longer served under the lease
-  /// @returns false: this node does not lead, or `to` is no voter, is silent, or needs a snapshot
+  /// @returns false: this node does not lead, or `to` is not a voter, is silent, or needs a
+  /// snapshot
   bool transfer_leadership(node_id to);
   /// Reply to ready::lease_withdrawn: reads are no longer served under the lease.
   void lease_given_up();

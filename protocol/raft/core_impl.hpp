@@ -16,7 +16,7 @@ namespace belay::raft {
 /// Largest index, term or offset accepted from a peer: far above what a
 /// cluster reaches in centuries, far below where adding one would overflow.
 inline constexpr std::uint64_t number_max = std::uint64_t{1} << 62;
-/// How far a peer's term may be above the own one. An election raises the term by one, so no honest
+/// How far a peer's term may be above this node's. An election raises the term by one, so no honest
 /// server is that far ahead. A false term near the maximum would leave none for further elections.
 inline constexpr std::uint64_t term_leap_max = std::uint64_t{1} << 32;
 
@@ -145,7 +145,7 @@ struct core::impl {
   limits lim;
   seeded_random random;
 
-  /// Servers reported by others as members, which the own log need not name yet.
+  /// Servers that others report as members. This node's log need not name them yet.
   std::set<node_id> acquainted;
 
   // ---- persistent state, as in memory (the disk may be behind)

@@ -129,7 +129,7 @@ void core::impl::campaign(bool transfer) {
   hard_changed = true;
   verified = commit;
   soft = {role::candidate, hard.term, {}};
-  votes.clear(); // the own vote counts once it is on disk: see persisted()
+  votes.clear(); // this node's own vote counts once it is on disk: see persisted()
   election_elapsed = 0;
   election_timeout = lim.election_ticks / 2 + 1 + static_cast<int>(random.below(election_spread()));
   ask_for_votes(false, transfer);

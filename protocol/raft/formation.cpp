@@ -210,12 +210,12 @@ bool formation::could_refuse(const handshake& p, std::uint64_t cluster) const {
          });
 }
 
-/// The cluster of the own promise; zero: none.
+/// The cluster of this server's promise; zero: none.
 std::uint64_t formation::promised_cluster() const {
   return promise_.set.empty() ? 0 : cluster_of(promise_.set);
 }
 
-/// Whether it is in a cluster other than that of the own promise.
+/// Whether that peer is in a cluster other than that of this server's promise.
 bool formation::is_elsewhere(const handshake& p) const {
   return p.datacenter == datacenter_ && (p.cluster_id != 0 || p.has_log) &&
          (p.cluster_id == 0 || p.cluster_id != promised_cluster()) && !ignored(p.cluster_id);

@@ -153,7 +153,7 @@ public:
   std::optional<configuration> next_demotion(const core& leader, const autopilot& autopilot) const;
   /// Transfer targets for a leader that must have no vote: reachable voters that keep theirs.
   std::vector<node_id> heirs(const configuration& now) const;
-  /// Whether this server, a replica that is no voter, may accept a leader's messages from that
+  /// Whether this server, a replica that is not a voter, may accept a leader's messages from that
   /// peer. A leader that does not know replicas would make it a voter.
   bool may_learn_from(node_id leader, const configuration& now) const;
   /// Whether that server, or this one, reports that it is a replica; false if it is not connected.

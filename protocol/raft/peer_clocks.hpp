@@ -1,5 +1,5 @@
 #pragma once
-// Measures how far other servers' wall clocks differ from the own one, with frames that are sent
+// Measures how far other servers' wall clocks differ from this server's, with frames that are sent
 // anyway. Each frame carries its send time and echoes the last one received, as in NTP (RFC 5905,
 // section 8). No decision depends on it; it is shown to operators.
 
@@ -20,7 +20,7 @@ struct clock_sample {
   bool operator==(const clock_sample&) const = default;
 };
 
-/// The peer's wall clock minus the own one.
+/// The peer's wall clock minus this server's.
 struct clock_skew {
   std::chrono::milliseconds skew{0};
   std::chrono::milliseconds error{0}; ///< the true difference is within skew +- error

@@ -57,7 +57,7 @@ struct grant {
   std::string name;
   std::uint64_t fence = 0; ///< the fencing token, hold::fence()
   /// hold::safe_until() when this was sent, by the clock of the coordinator's machine: see safe().
-  /// It moves on with each renewal; send a `check` for the present one.
+  /// Each renewal extends it; send a `check` for the present time.
   std::chrono::nanoseconds safe_until{0};
   /// The same as a duration, for other machines: in a response to `check`, from when it *was sent*.
   milliseconds safe_for{0};

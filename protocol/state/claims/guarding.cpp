@@ -22,7 +22,7 @@ bool opens_guards(const tables& t, const claim_record& holder) {
   return resource->kind != claim_kind::rw || holder.mode == claim_mode::exclusive || MUTANT(guard_lets_readers_pass);
 }
 
-/// Rule 36: else the fencing token could never be acquired.
+/// Rule 36: otherwise no client could ever acquire the fencing token.
 bool is_about_guarding_lock(const kv_op& op, const guard_record& by) {
   return (op.verb == kv_verb::lock || op.verb == kv_verb::unlock) && by.by.space == claim_space::keys &&
          by.by.name == op.key;
