@@ -65,7 +65,7 @@ constexpr milliseconds agents_every{50};
 // The fastest clock within the stated bound.
 constexpr double fastest_clock = 1.05;
 
-/// No server decided whether the session exists.
+/// Whether no server decided whether the session exists.
 bool is_undecided(const operation& renewal) {
   return renewal.result == outcome::unknown ||
          (renewal.result == outcome::refused && renewal.text.find("Permission denied") == std::string::npos);

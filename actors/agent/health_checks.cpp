@@ -27,7 +27,7 @@ bool is_about_permissions(std::string_view why) {
          why.find(state::acl_not_found) != std::string_view::npos;
 }
 
-/// The error is about another node, which owns the name while it is alive.
+/// Whether the error is about another node, which owns the name while it is alive.
 bool is_about_names(std::string_view why) {
   return why.find("is reserved by node") != std::string_view::npos;
 }

@@ -116,7 +116,8 @@ private:
   void carry_out(waiting_answer* waiting);
   void sync();
   void settle(request_id id, const write_result* result);
-  /// This server replaces a lost one of the same name, which stays a member until this one votes.
+  /// Whether this server replaces a lost one of the same name, which stays a member until this one
+  /// votes.
   bool name_is_handed_over() const;
   void compare_if_due();
   std::uint64_t keep(std::vector<agent::stored_change> changes);

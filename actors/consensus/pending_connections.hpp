@@ -52,7 +52,7 @@ public:
 
   /// Whether any connection is pending: then call pump() again soon.
   bool occupied() const { return !waiting_.empty(); }
-  /// No connection is pending or arrived at the last pump(), and accepting is not paused.
+  /// Whether no connection is pending or arrived at the last pump(), and accepting is not paused.
   bool quiet() const { return waiting_.empty() && !arrived_ && last_pump_ >= closed_until_; }
   std::size_t waiting() const { return waiting_.size(); }
   /// Sets the hosts of members: unverified peers cannot use up their share of time.

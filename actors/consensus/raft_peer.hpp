@@ -211,7 +211,8 @@ private:
   void save_cluster();
   void bring_in_newcomers();
   void count_silence(int ticks);
-  /// This server itself, or one that sent a frame within raft_peer_settings::member_silence.
+  /// Whether it is this server, or one that sent a frame within
+  /// raft_peer_settings::member_silence.
   bool is_alive(node_id member, const std::vector<raft::progress_view>& progress) const;
   bool is_replica(node_id id) const { return formation_.is_replica(id) || replicas_seen_.contains(id); }
   void dial();

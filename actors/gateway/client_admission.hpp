@@ -23,7 +23,7 @@ public:
   const std::string* admit(const std::string& address);
   /// An admitted connection has ended.
   void leave(const std::string& address);
-  /// admit() would return null because the total is reached.
+  /// Whether admit() would return null because the total is reached.
   bool full() const;
   /// Number of connections of each network, by http::network_of(). Unix sockets are not included.
   std::unordered_map<std::string, std::size_t> networks() const;

@@ -73,7 +73,7 @@ public:
   void shed();
   /// Each answers what is in flight, blocking queries with `text`, then closes.
   void finish(const std::string& text);
-  /// No request is in flight, and all answers are sent.
+  /// Whether no request is in flight, and all answers are sent.
   bool idle() const;
   void close_all();
 

@@ -20,21 +20,21 @@ public:
       : owner_(owner), host_(host), limits_(limits) {}
 
   bool empty() const { return list_.empty(); }
-  /// The body of the last exchange is streamed as it arrives.
+  /// Whether the body of the last exchange is streamed as it arrives.
   bool uploading() const { return uploading_; }
-  /// An upload is in progress, and its next step waits for bytes of the client.
+  /// Whether an upload is in progress, and its next step waits for bytes of the client.
   bool starved() const { return uploading_ && list_.back().transfer->starved; }
   /// Whether requests may remain unanswered for minutes.
   bool blocking() const;
-  /// No further request is answered.
+  /// Whether no further request is answered.
   bool ended() const { return ended_; }
-  /// The last answer is written.
+  /// Whether the last answer is written.
   bool closing() const { return closing_; }
   /// Memory of exchanges that are not answered, or not written; without shared bodies.
   std::size_t held_bytes() const;
   /// This connection's share of bodies that are shared, or being rendered, and not written.
   std::size_t shared_bytes() const;
-  /// A client that waits for `100 Continue` may send its body now.
+  /// Whether to notify a client that waits for `100 Continue` that it may send its body now.
   bool needs_body() const { return list_.empty() || (uploading_ && list_.size() == 1); }
   /// Whether another request, or more of the upload, may be taken.
   /// @param unsent bytes that the client has not taken

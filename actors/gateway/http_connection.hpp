@@ -44,7 +44,7 @@ public:
   std::size_t held_bytes() const;
   /// Frees those bytes: rejects an unfinished request with 503, or closes the connection.
   void shed();
-  /// Nothing is in flight and everything is sent.
+  /// Whether nothing is in flight and everything is sent.
   bool idle() const { return queue_.empty() && to_send() == 0; }
 
   /// Since when the client sends no request. nullopt: one is in progress, or it is a client agent.

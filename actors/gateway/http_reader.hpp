@@ -55,14 +55,14 @@ public:
   std::uint64_t declared_length() const { return declared_; }
   /// The header is complete, and the client waits for `100 Continue` before the body. True once.
   bool take_expectation();
-  /// The client wants to reuse this connection.
+  /// Whether the client wants to reuse this connection.
   bool keep_alive() const { return keep_alive_; }
-  /// The client uses HTTP/1.0, which closes a connection by default.
+  /// Whether the client uses HTTP/1.0, which closes a connection by default.
   bool old_version() const { return old_version_; }
   bool has_head() const { return head_done_; }
   /// Memory for the part of the request read so far, in bytes.
   std::size_t held_bytes() const { return head_.capacity() + body_.capacity(); }
-  /// Some bytes of a request were read, but not all.
+  /// Whether some bytes of a request were read, but not all.
   bool in_request() const { return started_; }
 
   /// Ready for the next request; keeps small buffers.

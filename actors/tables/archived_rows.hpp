@@ -25,7 +25,8 @@ public:
   const std::optional<storage::checkpoint_info>& info() const { return parser_.info(); }
   /// Size of all rows so far, including those that a restore leaves out.
   std::uint64_t bytes() const { return bytes_; }
-  /// After finish(): the digest is wrong because a server of 0.2.0 wrote it (state::stored_digest).
+  /// Whether the digest is wrong because a server of 0.2.0 wrote it (state::stored_digest). @pre
+  /// finish() was called
   bool has_fault_of_0_2_0() const { return fault_of_0_2_0_; }
 
 private:

@@ -114,7 +114,8 @@ private:
   bool keep_restore_answer(const origin& to, state::reply& reply, log_index index);
   void answer_restores(bool mended);
   bool waits_for_first_node();
-  /// Leads, and no other server can have been elected: it has applied all that is committed.
+  /// Whether it leads, and no other server can have been elected: then it has applied all that is
+  /// committed.
   bool serves_under_lease();
   void notify_alarm();
   void read(const read_query& q);

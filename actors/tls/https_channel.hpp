@@ -45,9 +45,9 @@ public:
 
   /// Whether plaintext may pass.
   bool established() const;
-  /// The client has sent close_notify.
+  /// Whether the client has sent close_notify.
   bool ended_by_client() const;
-  /// The client resumed an earlier session.
+  /// Whether the client resumed an earlier session.
   bool resumed() const;
 
 private:

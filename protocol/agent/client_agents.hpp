@@ -143,7 +143,7 @@ private:
     local_time unsettled_until{};            ///< until then an earlier proposal may take effect
     std::optional<local_time> leaving_until; ///< it was asked to leave, and objects then
 
-    /// Too little time has passed to notice that it is dead.
+    /// Whether it may be alive: too little time has passed to notice that it is dead.
     bool may_live(local_time now, const client_agent_limits& l) const {
       return now - last_contact <= l.silence || (received && MUTANT(agent_death_unnoticed));
     }

@@ -60,7 +60,7 @@ inline constexpr std::string_view scripts_disabled_in_files =
 std::string_view name_of(check_kind k);
 /// The text after `Invalid check: ` in Consul's error.
 std::optional<std::string> complaint_of(const check_definition& c);
-/// passing, warning, critical.
+/// Whether it is `passing`, `warning` or `critical`.
 bool is_status(std::string_view text);
 
 struct service_definition {

@@ -62,7 +62,7 @@ public:
   std::string_view raw(std::size_t n);
 
   bool ok() const { return ok_; }
-  /// Everything was read, without an error.
+  /// Whether everything was read, without an error.
   bool complete() const { return ok_ && pos_ == in_.size(); }
   std::size_t position() const { return pos_; }
   std::size_t remaining() const { return in_.size() - pos_; }

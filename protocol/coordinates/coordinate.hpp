@@ -30,7 +30,7 @@ struct coordinate {
   bool operator==(const coordinate&) const = default;
 };
 
-/// No part of it is infinite or NaN.
+/// Whether no part of it is infinite or NaN.
 bool is_valid(const coordinate& c);
 
 /// Without adjustments, in seconds.

@@ -30,7 +30,7 @@ public:
     in_slice_ = bytes;
     paused_ = false;
   }
-  /// The slice ended before the row was decided: the filter's result for it is meaningless.
+  /// Whether the slice ended before the row was decided: the filter's result for it is meaningless.
   bool paused() const { return paused_; }
 
   /// Evaluates one row. Repeat it with the next slice while paused().

@@ -34,7 +34,7 @@ public:
   std::string_view since(const text_position& p) const { return text_.substr(p.offset, at_.offset - p.offset); }
   bool at_end() const { return at_.offset == text_.size(); }
 
-  /// `shown`: its name in error texts.
+  /// @param shown its name in error texts
   bool literal(std::string_view wanted, std::string_view shown) {
     const bool here = text_.substr(at_.offset, wanted.size()) == wanted;
     note(here, at_, shown);

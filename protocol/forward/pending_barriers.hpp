@@ -65,7 +65,7 @@ public:
   /// Actions since the last call, in order.
   std::vector<barrier_action> take_actions() { return std::exchange(actions_, {}); }
 
-  /// No barrier waits for go_on().
+  /// Whether no barrier waits for go_on().
   bool none_waiting() const { return waiting_.empty(); }
 
 private:

@@ -103,7 +103,7 @@ public:
   /// Actions since the last call, in order.
   std::vector<call_action> take_actions() { return std::exchange(actions_, {}); }
 
-  /// No call is queued. Proposed and forwarded calls do not count.
+  /// Whether no call is queued. Proposed and forwarded calls do not count.
   bool none_queued() const { return queued_.empty(); }
   /// Queued calls, and those proposed here that are not committed.
   std::size_t unfinished() const { return queued_.size() + origins_.size(); }

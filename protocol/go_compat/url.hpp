@@ -13,7 +13,7 @@ namespace belay::go_compat {
 bool decode_path(std::string_view escaped, std::string& out);
 /// Removes empty, "." and ".." segments; keeps a trailing slash.
 std::string clean_path(std::string_view path);
-/// clean_path(path) == path, without building it.
+/// Whether clean_path(path) == path, without building it.
 bool is_clean_path(std::string_view path);
 /// Escapes a path for a request or a Location header; inverse of decode_path. Keeps slashes.
 std::string escape_path(std::string_view path);

@@ -36,7 +36,7 @@ protected:
   }
   outcome wrong_at_token(std::string text) { return wrong(tok_.at, std::move(text)); }
 
-  /// Stop reading, and keep the error as it is.
+  /// Whether a limit was exceeded: stop reading, and keep the error as it is.
   bool over_limit() const { return over_limit_; }
   /// Whether to drop the error that ended an object. hcl drops it if the object ends there, as in
   /// `a { b = }`.

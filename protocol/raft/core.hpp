@@ -261,7 +261,8 @@ public:
   log_index compact(const snapshot_meta& meta, std::uint64_t keep);
   /// Advances time without a tick: entries delayed by limits::append_gap may be due.
   void time_is(local_time now);
-  /// Entries wait for limits::append_gap: call time_is() and take_ready() when it has passed.
+  /// Whether entries wait for limits::append_gap: call time_is() and take_ready() when it has
+  /// passed.
   bool coalesces() const;
   /// Sends followers the commit index at once (empty appends), not with the next heartbeat.
   void broadcast_commit();
@@ -291,7 +292,7 @@ public:
   /// By this node's clock, there is no other leader until then, if clock rates differ by at most
   /// limits::clock_rate_error. Zero: no lease. Needs a committed no-op of the leader's term.
   local_time lease_until() const;
-  /// This node leads and committed an entry of its term: its commit index is the cluster's.
+  /// Whether this node leads and committed an entry of its term: its commit index is the cluster's.
   bool may_serve_reads() const;
   /// The configuration in force: the latest in the log, committed or not (dissertation 4.1).
   const configuration& config() const;

@@ -16,7 +16,7 @@ using broken_rule = std::optional<std::string>;
 /// Checks one node by itself: log, commit and disk positions, role, progress. O(log length).
 broken_rule check_node(const core& c);
 
-/// No configuration change is in progress: it is not joint, and it is committed.
+/// Whether no configuration change is in progress: it is not joint, and it is committed.
 bool settled(const core& c);
 
 /// Watches one node over time. Term, vote and commit index never go back in the life of a process

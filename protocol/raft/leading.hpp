@@ -49,7 +49,7 @@ struct leading {
     const auto it = followers.find(id);
     return it == followers.end() ? nullptr : &it->second;
   }
-  /// Leadership is being transferred: nothing more is proposed.
+  /// Whether leadership is being transferred: nothing more is proposed.
   bool handing_over() const { return !transfer_to.is_zero() || retiring; }
 };
 

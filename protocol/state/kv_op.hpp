@@ -46,7 +46,7 @@ inline constexpr auto names_of<kv_verb> = std::to_array<std::string_view>({
 });
 static_assert(count_of<kv_verb> == static_cast<std::size_t>(kv_verb::add) + 1);
 
-/// The other verbs only read or check.
+/// Whether the verb writes keys. The others only read or check.
 constexpr bool writes_keys(kv_verb verb) {
   switch (verb) {
   case kv_verb::set:

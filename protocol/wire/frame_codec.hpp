@@ -82,12 +82,12 @@ using frame = compiled_once<
 
 /// Appends one frame.
 void encode_frame(const frame& f, std::string& out);
-/// Contains keys: sent only over authenticated, encrypted connections.
+/// Whether it contains keys: then it is sent only over authenticated, encrypted connections.
 inline bool holds_keys(const frame& f) {
   return std::holds_alternative<keyring_call>(f) || std::holds_alternative<keyring_reply>(f);
 }
 
-/// Coordinates of nodes (protocol/coordinates).
+/// Whether it has coordinates of nodes (protocol/coordinates).
 inline bool is_about_coordinates(const frame& f) {
   return std::holds_alternative<coordinate_probe>(f) || std::holds_alternative<coordinate_answer>(f) ||
          std::holds_alternative<coordinate_news>(f);

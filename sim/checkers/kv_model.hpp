@@ -67,7 +67,8 @@ public:
   const std::vector<modelled_session_end>& session_ends() const { return session_ends_; }
   /// Whether the session, ended by that entry, held the key then and its OnEnd did not remove it.
   bool lost_by_end(const std::string& key, const std::string& session, log_index at) const;
-  /// A command about claims was committed: from then on they count (docs/internals/adr/0016-claims.md).
+  /// Whether a command about claims was committed: from then on they count
+  /// (docs/internals/adr/0016-claims.md).
   bool claims_in_use() const { return claims_in_use_; }
   const session_model& sessions() const { return sessions_; }
   const acl_model& access() const { return access_; }
@@ -98,7 +99,7 @@ public:
   const std::vector<kv_change>& changes() const { return changes_; }
   /// Between two of these no read of keys can change its response or its index.
   const std::vector<log_index>& moments() const { return moments_; }
-  /// Tombstones were reaped at a log index in (after, up_to].
+  /// Whether tombstones were reaped at a log index in (after, up_to].
   bool reaped_between(log_index after, log_index up_to) const;
 
 private:

@@ -28,7 +28,7 @@ public:
     return now - it->from;
   }
 
-  /// That node may rely on a lease that has expired.
+  /// Whether that node may rely on a lease that has expired.
   bool lease_in_doubt(std::size_t node, virtual_time now) const {
     return std::any_of(all_.begin(), all_.end(),
                        [&](const standing& s) { return s.node == node && s.doubtful(now, now, lease_max_); });

@@ -48,7 +48,7 @@ private:
   void ask(std::size_t node);
   void answered(const http_answer& a);
   void look_who_has_it(const question& q);
-  /// It has never started, or has a new disk.
+  /// Whether it has never started, or has a new disk.
   bool begins_anew(std::size_t node);
   void set_up_with(std::size_t node, const std::string& key);
   void next_of_settings();

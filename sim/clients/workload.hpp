@@ -45,7 +45,8 @@ public:
   std::vector<std::string> keys() const;
   /// Blocking queries that wait at that node.
   std::vector<std::uint64_t> parked_at(std::size_t node) const;
-  /// Some write has no response yet, e.g. an acquire that waits for the end of a lock delay.
+  /// Whether some write has no response yet, e.g. an acquire that waits for the end of a lock
+  /// delay.
   bool writes_wait() const;
 
   /// A node's gateway has received a result; the response to the client follows from it.

@@ -78,10 +78,11 @@ public:
   /// Null: not running.
   const raft::core* core(std::size_t node) const;
   const state::machine* machine(std::size_t node) const;
-  /// ACLs wait until the leader has heard from every server (docs/operate/security.md, Tokens of
-  /// clients).
+  /// Whether ACLs wait until the leader has heard from every server (docs/operate/security.md,
+  /// Tokens of clients).
   bool acls_wait_for_all() const;
-  /// Answers default reads without a barrier, at this moment of its clock, on any of its threads.
+  /// Whether it answers default reads without a barrier, at this moment of its clock, on any of its
+  /// threads.
   bool has_lease(std::size_t node) const;
   /// Serves as the leader of the highest term; nullopt: no server does.
   std::optional<std::size_t> leader() const;

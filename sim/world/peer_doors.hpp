@@ -72,7 +72,7 @@ public:
   tls::credentials_ptr demanded_by(std::size_t server);
   void check(const agent_connections::admission& real);
 
-  /// For every possible content of its keyring file: it has exactly these keys, primary first.
+  /// Whether every possible content of its keyring file has exactly these keys, primary first.
   bool keyring_is(std::size_t node, const std::vector<std::string>& keys) const;
   /// Whether it has that key (dials_with_key(): as the primary) in every possible state of its
   /// keyring file.

@@ -54,7 +54,7 @@ public:
   void slow_down(std::size_t from, std::size_t to, virtual_time extra) { slowed_[{from, to}] = extra; }
   void forget_slowness() { slowed_.clear(); }
   bool is_cut(std::size_t from, std::size_t to) const;
-  /// Both ends have a connection with each other.
+  /// Whether both ends have a connection with each other.
   bool connected(std::size_t a, std::size_t b) const { return up_.contains(ordered(a, b)); }
   bool is_slowed(std::size_t from, std::size_t to) const;
   /// When the last frame now in flight between these nodes arrives; zero: there never was one.

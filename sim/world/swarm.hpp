@@ -130,14 +130,15 @@ struct swarm {
     constexpr std::int64_t longer_at_rest = 25;
     return rests_at(t) ? usual * longer_at_rest : usual;
   }
-  /// The run has no faults, and networks and actors take their usual time.
+  /// Whether the run has no faults, and networks and actors take their usual time.
   bool is_quiet() const {
     return faults == fault_set{} && network.lost_per_million + network.duplicated_per_million +
                                             network.reordered_per_million + network.delayed_per_million +
                                             slow_per_million ==
                                         0;
   }
-  /// Default reads are reliable: clocks keep their bound, except stopped ones (paused_clocks).
+  /// Whether default reads are reliable: clocks keep their bound, except stopped ones
+  /// (paused_clocks).
   bool lease_is_safe() const { return !faults.clock_wild; }
 };
 
@@ -147,7 +148,7 @@ std::string token_header(const swarm& s);
 swarm draw_swarm(tape& choices, const profile& p);
 /// Draws a part of it: which servers exist and know of each other (swarm_beginnings.cpp).
 void draw_beginning(tape& choices, const profile& p, swarm& s);
-/// It never gets a vote.
+/// Whether it never gets a vote.
 inline bool is_replica(const swarm& s, std::size_t node) {
   return node >= s.nodes + s.spares && node < s.nodes + s.spares + s.replicas;
 }

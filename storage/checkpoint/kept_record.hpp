@@ -24,9 +24,9 @@ struct kept_record {
 
   bool operator==(const kept_record&) const = default;
 
-  /// Rows up to the index of that checkpoint are the changes that led to it.
+  /// Whether rows up to the index of that checkpoint are the changes that led to it.
   bool belongs_to(const checkpoint_info& there) const;
-  /// All rows from the floor up to that index are stored.
+  /// Whether all rows from the floor up to that index are stored.
   bool reaches(log_index index) const { return index == newest.index || index == before.index; }
 
   static position position_of(const checkpoint_info& i) { return {i.meta.index, i.digest}; }

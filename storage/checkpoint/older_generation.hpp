@@ -25,7 +25,7 @@ public:
   status open();
   /// nullopt: there is no copy.
   const std::optional<checkpoint_info>& info() const { return info_; }
-  /// There is a file, damaged or not.
+  /// Whether there is a file, damaged or not.
   bool is_there() const { return is_there_; }
   std::string path() const { return directory_ + "/older.snapshot"; }
 

@@ -231,7 +231,7 @@ public:
     const auto holder = std::string(boost::json::parse(r.body).at(0).at("Session").as_string());
     return static_cast<std::size_t>(std::find(sessions_.begin(), sessions_.end(), holder) - sessions_.begin());
   }
-  /// The response to the one that still waits.
+  /// Whether the claim that still waits gets its response.
   bool is_notified(std::size_t i) { return connections_[i]->receive(requested_for).body.starts_with("true"); }
 
 private:

@@ -107,7 +107,8 @@ struct exchange {
   /// @pre `began` is set
   void understood(http::parsed_request&& parsed, std::string_view body);
 
-  /// A write of one key that only the log decides (no lock, no transaction, no authorization).
+  /// Whether it is a write of one key that only the log decides (no lock, no transaction, no
+  /// authorization).
   bool plain_write() const {
     if (by)
       return false;
@@ -116,10 +117,11 @@ struct exchange {
     return write != nullptr && !command->once && write->op.verb != state::kv_verb::lock &&
            write->op.verb != state::kv_verb::unlock;
   }
-  /// Plain writes of one connection may overlap, in order. Any other request waits for those before
-  /// it and blocks those after it, as on a server that reads one request at a time.
+  /// Whether it may overlap other requests of its connection. Plain writes may, in order. Any other
+  /// request waits for those before it and blocks those after it, as on a server that reads one
+  /// request at a time.
   bool may_overlap() const { return std::holds_alternative<std::monostate>(what) || plain_write(); }
-  /// May take minutes.
+  /// Whether it may take minutes.
   bool blocking() const;
   /// How long a rejected acquire waits before it is retried.
   /// @param delay the rest of the lock delay

@@ -13,7 +13,7 @@ namespace belay::actors {
 
 namespace {
 
-/// Waits for a leader up to the hold time.
+/// Whether it waits for a leader, up to the hold time.
 bool needs_leader(const http::local_request& r) {
   return r.kind == http::local_kind::raft_configuration && !r.stale;
 }

@@ -28,7 +28,7 @@ public:
   /// The leader or the members have changed. Until the first call they are unknown.
   void view_changed(const cluster_view& v);
   bool has_leader() const { return !leader_address(view_).empty(); }
-  /// It is known that there is no leader.
+  /// Whether it is known that there is no leader.
   bool leaderless() const { return view_known_ && !has_leader(); }
 
 private:

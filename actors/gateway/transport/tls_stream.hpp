@@ -36,7 +36,7 @@ public:
   /// Call it when `who` was notified.
   void time_granted(monotonic_time now);
   bool waits_for_time() const { return waiting_since_.has_value(); }
-  /// The handshake has taken longer than `limit`.
+  /// Whether the handshake has taken longer than `limit`.
   bool is_late(monotonic_time now, std::chrono::milliseconds limit) const {
     return !established() && !waits_for_time() && now - since_ > limit;
   }

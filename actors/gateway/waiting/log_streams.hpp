@@ -22,7 +22,7 @@ public:
 
   /// Answers `e`: with lines from now on, or with what is wrong with its request.
   void begin(exchange& e, const http::local_request& r);
-  /// `e` is such a stream.
+  /// Whether `e` is such a stream.
   bool has(const exchange& e) const;
   /// The client can take more.
   void next_piece(exchange& e);

@@ -28,7 +28,8 @@ bool asks_for_something(const json::object& config, std::string_view path) {
   return v != nullptr && *v != json::value("") && *v != json::value(json::array()) && *v != json::value(json::object());
 }
 
-/// The blocks that Consul counts as private (ipaddr/detect.go of 1.8).
+/// Whether the address is in one of the blocks that Consul counts as private (ipaddr/detect.go of
+/// 1.8).
 bool is_private(std::uint32_t a) {
   return (a >> 24) == 10 || (a >> 24) == 127 || (a >> 20) == 0xAC1 || (a >> 16) == 0xC0A8 || (a >> 16) == 0xA9FE ||
          (a >> 22) == (0x64400000u >> 22) || (a >> 8) == 0xC00000 || (a >> 8) == 0xC00002;

@@ -103,7 +103,7 @@ const flag* find_flag(std::string_view name) {
   return nullptr;
 }
 
-/// Needs no value.
+/// Whether the flag needs no value.
 bool is_switch(flag_kind kind) {
   return kind == boolean || kind == dev || kind == help;
 }

@@ -15,7 +15,8 @@ namespace belay::state {
 /// the time of a look-up does not reveal the beginnings of others.
 std::uint64_t hash_of_secret(std::string_view secret);
 
-/// A secret that names no token: `allow`, `deny` and `manage` (docs/contract/10, section 1).
+/// Whether it is a secret that names no token: `allow`, `deny` or `manage` (docs/contract/10,
+/// section 1).
 bool is_reserved_secret(std::string_view secret);
 
 /// Whether the token is invalid from then on or before.

@@ -116,7 +116,8 @@ struct change_rows {
   std::shared_ptr<const acl::authorizer> viewer = {};
   history_id history = {}; ///< named in the cursors of this result; none: they name none
 
-  /// A request that may wait waits: nothing has happened yet, or the server's index is behind.
+  /// Whether a request that may wait waits: nothing has happened yet, or the server's index is
+  /// behind.
   bool nothing_yet() const { return list.empty() && !gone && !more; }
 };
 

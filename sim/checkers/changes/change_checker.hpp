@@ -32,7 +32,7 @@ public:
   broken received(const stream_event& e);
   /// Empty: there was none.
   const std::string& last_id() const { return last_id_; }
-  /// A cursor of another history was sent, and nothing has been received since.
+  /// Whether a cursor of another history was sent, and nothing has been received since.
   bool waits_for_reset() const { return strange_; }
   /// All changes up to that index were received.
   log_index sent_up_to() const {

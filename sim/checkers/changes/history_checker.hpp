@@ -24,7 +24,7 @@ public:
   broken named(std::size_t node, log_index index, std::string_view name, virtual_time now);
 
 private:
-  /// No server can consider the member without feature levels to be lost.
+  /// Whether a member without feature levels is there, which no server can consider to be lost.
   bool has_older_member(std::size_t node, virtual_time now);
 
   const cluster& nodes_;

@@ -67,7 +67,7 @@ public:
   void go_back(log_index archive, log_index at, cluster_time now);
 
   // ---- as of log index s, after its entry
-  /// Until then servers reject all requests with tokens.
+  /// Whether ACLs have started. Until then servers reject all requests with tokens.
   bool begun(log_index s) const { return at(s)->initialized; }
   acl_rights_ptr rights_of(const state::auth_context& who, log_index s) const;
   acl_rights_ptr rights_now(const state::auth_context& who) const { return rights_in(*now_, who); }

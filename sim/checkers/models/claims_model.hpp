@@ -57,7 +57,7 @@ struct modelled_resource {
   std::vector<const modelled_claim*> holders() const;
   /// Whether it has a reason to exist (docs/reference/claims.md, rule 2).
   bool has_reason() const { return pinned || !claims.empty() || !ghosts.empty(); }
-  /// No holder and no lock delay conflicts with it.
+  /// Whether no holder and no lock delay conflicts with it.
   bool fits(const modelled_claim& c) const;
   bool conflict(const modelled_claim& waiter, const modelled_claim& holder) const;
   bool operator==(const modelled_resource&) const = default;

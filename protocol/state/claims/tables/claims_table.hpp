@@ -22,7 +22,7 @@ struct occupancy {
   bool operator==(const occupancy&) const = default;
 };
 
-/// A waiter whose deadline is now is no longer granted.
+/// Whether the waiter's deadline has passed. A waiter whose deadline is now is no longer granted.
 inline bool is_past_deadline(const claim_record& waiter, cluster_time now) {
   return !waiter.deadline.is_zero() && waiter.deadline <= now;
 }
