@@ -1,5 +1,5 @@
 #pragma once
-// Processor time used by the calling thread.
+// CPU time used by the calling thread.
 
 #include <time.h>
 

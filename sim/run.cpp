@@ -616,7 +616,8 @@ private:
     return false;
   }
 
-  /// What lasts from before the healing, or a slow sync since; appended to the name of the wait.
+  /// A fault that lasts from before the healing, or a slow sync since then. Its name is appended to
+  /// the name of the wait.
   std::string lasting_fault() {
     if (late_until_ > time_.now() + noticeable)
       return fault_ends_.insert(late_until_), " (late frames)";

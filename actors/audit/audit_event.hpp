@@ -56,7 +56,7 @@ struct audit_event {
 // Limits of texts from clients; longer ones are truncated and end with "...".
 inline constexpr std::size_t audit_path_bytes_max = 2048;
 inline constexpr std::size_t audit_text_bytes_max = 512;
-/// A transaction has no more operations.
+/// The limit of operations in a transaction.
 inline constexpr std::size_t audit_targets_max = 64;
 
 /// One JSON object and a line feed.

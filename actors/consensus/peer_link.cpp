@@ -35,8 +35,9 @@ constexpr std::chrono::milliseconds contacted_just_now{1500};
 // The read size follows the traffic: CAF zeroes that many bytes before each read.
 constexpr std::size_t read_bytes_min = 4u << 10;
 constexpr std::size_t read_bytes_max = 256u << 10;
-// A server that claims to be of our cluster, and is not in the configuration that we know: a leader
-// elected while we were away. Its frames bring the configuration; a batch of entries is 1 MiB.
+// A server that claims to be of this cluster, and is not in the known configuration, may be a
+// leader that was elected while this server was away. Its frames bring the configuration; a batch
+// of entries is 1 MiB.
 constexpr std::size_t newer_member_frame_max = 4u << 20;
 // Host names have at most 253 bytes. Texts of unverified peers are stored and logged.
 constexpr std::size_t unverified_text_max = 256;
@@ -259,8 +260,8 @@ bool peer_link::is_reachable(node_id peer) const {
   return std::any_of(incoming_.begin(), incoming_.end(), [&](const auto& i) { return i.second.peer == peer; });
 }
 
-/// Removes all state about a server that is no member and is gone:
-/// otherwise unverified peers would be dialled forever.
+/// Removes all state about a server that is not a member and is gone: otherwise unverified peers
+/// would be dialled forever.
 void peer_link::forget_unverified(node_id peer) {
   const auto known = address_of_.find(peer);
   if (members_.contains(peer) || known == address_of_.end())

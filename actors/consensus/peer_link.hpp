@@ -34,7 +34,7 @@ struct peer_link_settings {
   std::chrono::milliseconds hello_limit{10'000};
   std::size_t unsent_bytes_max = 32u << 20; ///< to one peer; further frames are dropped, as by a bad network
   pending_limits pending;
-  /// Connections of servers that are no members and have no credentials; each is dialled back.
+  /// Connections of servers that are not members and have no credentials; each is dialled back.
   std::size_t unverified_max = 64;
   /// Limits for unverified servers (no members, no credentials): bytes of one frame, and of all
   /// unfinished ones.

@@ -193,7 +193,8 @@ void peer_link::back_off(outgoing& o) {
   tick_soon();
 }
 
-/// A peer sends nothing on a connection that we dialled, except the reason when it ends it.
+/// A peer sends nothing on a connection that this server dialled, except the reason when it ends
+/// the connection.
 void peer_link::on_answer(outgoing& o, std::string_view bytes) {
   constexpr std::string_view alert("\x15\x03", 2);
   std::string plaintext;

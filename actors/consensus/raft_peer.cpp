@@ -353,7 +353,7 @@ void raft_peer::on_peer_lost(const peer_lost& p) {
     levels_seen_[peer] = known->level;
   if (formation_.is_replica(peer) && core_.config().contains(peer))
     replicas_seen_.insert(peer);
-  // Frames of unknown peers are ignored, so a peer that still sends to us must stay known.
+  // Frames of unknown peers are ignored, so a peer that still sends frames must stay known.
   if (!p.reachable) {
     formation_.lost(peer);
     coordinate_peers_.erase(peer);

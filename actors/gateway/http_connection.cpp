@@ -332,7 +332,8 @@ unsent_output::outcome http_connection::send_some(std::size_t& moved) {
   return outcome;
 }
 
-/// Closing while the client still sends would reset the connection before it reads our answer.
+/// Closing while the client still sends would reset the connection before the client reads the
+/// answer.
 void http_connection::begin_linger() {
   if (lingering_)
     return;

@@ -165,7 +165,8 @@ private:
   void begin_work();
   http_reader_rules reader_rules() const;
 
-  /// Ends what sends or receives its body in pieces. After this no actor uses its bodies.
+  /// Ends the transfers that send or receive its bodies in pieces. After this no actor uses the
+  /// bodies.
   void end_transfer(exchange& e);
   void understand_now(const http::raw_request& r, exchange& e);
   bool put_off(const http::raw_request& r, exchange& e);

@@ -248,7 +248,8 @@ http_reader::outcome http_reader::read_body(std::string_view input, std::size_t&
       return outcome::body_too_large;
     }
   } else {
-    // Reserves memory for all of it, within a limit: otherwise a header would cost us too much.
+    // Reserves memory for the whole body, within a limit: otherwise a mere header could reserve any
+    // amount.
     if (body_.empty() && !limit_.streamed)
       body_.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(declared_, reserved_bytes_max)));
     used = static_cast<std::size_t>(std::min<std::uint64_t>(input.size(), declared_ - body_taken_ - body_.size()));

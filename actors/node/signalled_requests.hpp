@@ -19,7 +19,7 @@ public:
 
   /// Any thread. The caller of take() calls `t`; after close() it is called at once.
   void add(then t);
-  /// The requests received so far. Work that begins now does not cover later ones.
+  /// The requests received so far. A reload that begins now does not answer later ones.
   std::vector<then> take();
   /// No more requests are executed.
   void close();

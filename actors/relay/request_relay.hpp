@@ -28,7 +28,7 @@ struct relayed_request {
   std::optional<http::cached_read> cached{}; ///< an earlier answer is acceptable
 };
 
-/// Receives an answer. It may end the call within any of these.
+/// Receives an answer. Each of these functions may end the call.
 class answer_listener {
 public:
   virtual ~answer_listener() = default;
@@ -54,7 +54,8 @@ public:
   virtual std::size_t unsent() const = 0;
   /// Resumes or pauses receiving the rest of the answer.
   virtual void let_come(bool wanted) = 0;
-  /// The client closed its connection or output: the server shall answer. @pre the body was sent
+  /// The client closed its connection or output: the server should end the wait and answer. @pre
+  /// the body was sent
   virtual void end_wait() = 0;
 };
 

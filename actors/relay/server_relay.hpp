@@ -44,8 +44,8 @@ public:
   ~server_relay() override;
 
   void start();
-  /// Notifies the servers that this agent leaves, if so; then, or at a timeout,
-  /// calls `then`. Sends no further heartbeats.
+  /// Sends no further heartbeats. If `leaves`, notifies the servers that this agent leaves, and
+  /// calls `then` on their answer or after a timeout; otherwise calls it at once.
   void stop(bool leaves, std::function<void()> then);
 
   std::unique_ptr<relayed_call> begin(relayed_request r, answer_listener& listener) override;

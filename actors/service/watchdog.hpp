@@ -13,7 +13,8 @@ struct progress_counts {
 };
 
 /// A part is stalled if its counter has not risen for half of the watchdog's time. The other half
-/// is the manager's: a stalled server ends after 1 to 1.5 times that. There is one monotonic clock.
+/// is the manager's: a stalled server ends after 1 to 1.5 times that. All times are from one
+/// monotonic clock.
 class watchdog {
 public:
   using time = std::chrono::steady_clock::time_point;

@@ -13,7 +13,7 @@ namespace belay::actors {
 /// the others are rejected without an entry. This class decides nothing: its output is rechecked.
 class acquires_underway {
 public:
-  /// An acquire that has not been applied after this time is not waited for any longer.
+  /// No acquire waits longer than this for another one to be applied.
   static constexpr std::chrono::milliseconds patience{500};
   /// Limit for all keys together; further acquires are passed on.
   static constexpr std::size_t kept_max = 16384;

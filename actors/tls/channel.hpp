@@ -36,8 +36,8 @@ public:
   channel& operator=(channel&&) noexcept;
 
   /// Takes received bytes; appends decrypted ones to `plaintext`. There may be output afterwards,
-  /// also after a failure: it gives the peer the reason. @returns a failure that says what
-  /// is wrong with the peer, or what the peer reported as wrong here
+  /// even after a failure: it gives the peer the reason. @returns a failure that says what is wrong
+  /// with the peer, or what the peer reported as wrong here
   status feed(std::string_view ciphertext, std::string& plaintext);
 
   /// @pre established()

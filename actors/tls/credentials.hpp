@@ -23,7 +23,7 @@ struct credential_settings {
   std::vector<std::string> encrypt;    ///< base64; all are accepted, the first one is used to dial. Empty: none
   bool verify_incoming = false;        ///< only certificates are accepted
   bool verify_outgoing = false;        ///< only peers with certificates are dialled
-  bool verify_server_hostname = false; ///< ... that name server_name(); verify_outgoing, too
+  bool verify_server_hostname = false; ///< only peers whose certificates name server_name()
   bool encrypt_verify_incoming = true; ///< false: peers without the key are accepted, too
   bool encrypt_verify_outgoing = true; ///< false: peers are dialled without the key
   std::string datacenter = "dc1", domain = "consul";

@@ -33,8 +33,8 @@ public:
   /// Call this when `signal` has stopped the command. If that stops the job, it returns when the
   /// job continues.
   void stopped(pid_t group, int signal);
-  /// Call this when the terminal has hung up. If the command had it, the kernel has not notified
-  /// this process, so this raises SIGHUP.
+  /// Call this when the terminal has hung up. If the command was in the foreground, the kernel has
+  /// not notified this process, so this raises SIGHUP.
   void hung_up(pid_t group);
 
   /// @returns a descriptor of the controlling terminal, or -1 if there is none. It is closed on

@@ -29,7 +29,8 @@ inline connection_class class_of(const request& q) {
 }
 
 /// An eighth of `connections` (1 to 8) and of `requests` is reserved for requests that do not wait.
-/// Urgent ones are never rejected, and have one more connection. A single one serves all others.
+/// Urgent ones are never rejected, and have one more connection. If `connections` is 1, that one
+/// serves all others.
 class connection_classes {
 public:
   /// @pre connections > 0

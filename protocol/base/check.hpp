@@ -1,5 +1,6 @@
 #pragma once
-// Checks that stay on in release. For our own bugs only: external input is checked, not asserted.
+// Checks that stay on in release. They are for Belay's own bugs only: external input is checked,
+// not asserted.
 
 namespace belay {
 

@@ -48,7 +48,8 @@ distances::distances(const table* t, std::string_view from) : table_(t) {
     from_ = table_->of_node(from);
 }
 
-/// A node in only one segment is compared there: nodes with several are servers, which are in all.
+/// If either node is in only one segment, that segment is compared: nodes in several segments are
+/// servers, which are in all.
 std::optional<std::chrono::nanoseconds> distances::to(std::string_view node) const {
   if (!known())
     return std::nullopt;

@@ -48,8 +48,8 @@ void arrival_shedder::look(local_time now, std::size_t unfinished) {
 void arrival_shedder::probe_served(local_time now, std::size_t unfinished) {
   if (!std::exchange(waits_, false) || assessed_ || rules_.delay_max.count() == 0)
     return;
-  // Requests read while the probe waited had waited as long. A few slow requests are not an
-  // overload.
+  // The requests that were read while the probe waited have waited about as long as the probe. A
+  // few slow requests are not an overload.
   const bool many = came_with_probe_ + unfinished > rules_.load_min;
   assess(many ? now - since_ : std::chrono::nanoseconds{});
 }

@@ -134,10 +134,11 @@ bool core::impl::transfer_leadership(node_id to) {
   return true;
 }
 
-/// A leader without a quorum steps down, but followers may still hear it: they would wait an
-/// election timeout from its last heartbeat. So it asks one of them to campaign. By its clock the
-/// lease that the others protect is over for good: this node does not lead again in this term.
-/// Other leaders lose nothing, because a campaign at our request is for the term after ours.
+/// A leader without a quorum steps down, but followers may still hear from it: they would wait an
+/// election timeout after its last heartbeat. So it requests that one of them campaigns. By its
+/// clock the lease that the others protect is over for good: this node does not lead again in this
+/// term. Other leaders lose nothing, because a campaign at its request is for the term after its
+/// own.
 void core::impl::name_successor() {
   if (lease_end() > now && !MUTANT(successor_named_early))
     return;

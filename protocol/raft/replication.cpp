@@ -131,7 +131,7 @@ void core::impl::send_append(node_id id, follower_progress& p, bool with_entries
   a.commit = commit;
   a.round = leading->round;
   if (with_entries && log.holds(p.next)) {
-    // Each append costs the follower a disk write. One that is behind gains most from few of them.
+    // Each append costs the follower a disk write, so one that is behind gets few, large appends.
     const bool behind =
         p.state == follower_state::replicate && log.last().value - a.prev_index.value > lim.inflight_appends_max;
     a.entries = log.slice(p.next, std::max(lim.append_entries_max, behind ? lim.catch_up_append_entries_max : 0),

@@ -14,7 +14,7 @@ std::size_t shown_bytes(const check_record& c);
 std::size_t shown_bytes(const std::vector<check_ptr>& checks);
 
 /// Limit of a health result: 1/4 of the default for all clients
-/// (`limits.http_max_bytes_in_flight`), more than 10,000 instances of a node with 20 checks need.
+/// (`limits.http_max_bytes_in_flight`). It suffices for 10,000 instances on a node with 20 checks.
 inline constexpr std::size_t health_answer_bytes_max = 128 << 20;
 
 /// Sums up a result, instance by instance.

@@ -142,7 +142,8 @@ public:
 
   void for_each_session(const std::function<void(const session_ptr&)>& f) const;
   std::size_t key_count() const;
-  /// Entry of the newest restore; zero: none. Indexes from before it may exceed current ones.
+  /// Entry of the newest restore; zero: none. Indexes that clients saw before it may exceed current
+  /// ones.
   log_index restored_at() const;
   std::optional<cluster_time> locked_out_until(std::string_view key) const;
   /// Largest index of any tombstone; zero: there is none (for the reaper's schedule).

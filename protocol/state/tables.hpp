@@ -92,7 +92,7 @@ struct applying {
   /// Scope in which ends of claims are counted: the token's accessor, else the client's address.
   /// nullopt: the entry does not name its client. It is decided as in 0.2.0.
   std::optional<std::string> scope = std::nullopt;
-  /// The requester, stored with what takes effect later. Empty as requester says.
+  /// The requester, stored with what takes effect later. It may be empty: see requester::accessor.
   requester by = {};
   /// The reply will be kept (docs/reference/exactly-once.md): a transaction whose reply is too large fails.
   bool keeps_answer = false;

@@ -123,7 +123,8 @@ void observer::chunk_read(std::size_t node, const raft::snapshot_read& what) {
                               " times for server " + to_string(what.to));
 }
 
-/// The models check what clients see of it.
+/// Only counts reapings of tombstones past the default TTL; the models check what clients see of
+/// them.
 void observer::note_reaped(const raft::entry& e) const {
   constexpr std::uint64_t default_ttl_ms = 900'000;
   const auto command = e.kind == raft::entry_kind::command ? wire::decode_command(*e.data) : std::nullopt;

@@ -430,7 +430,8 @@ broken reply_checker::check_without_entry(const operation& op, same_command& sam
   return std::nullopt;
 }
 
-/// Without an entry only a leader with its lease denies permission, by its state then or later.
+/// Only a leader with its lease denies permission without an entry. It decides by its state when
+/// the request arrives, or by a later one.
 broken reply_checker::check_early_refusal(const operation& op) const {
   const auto* no = std::get_if<state::refusal>(&op.reply);
   const auto& who = op.write->by;

@@ -236,7 +236,8 @@ void agent_workload::learn(std::size_t node, const http_answer& a) {
     c.event_index = *index;
 }
 
-/// A server keeps nothing: its agent's next life has no services. A client agent's disk keeps them.
+/// A server does not keep services: its agent has none after a restart. A client agent keeps them
+/// on its disk.
 void agent_workload::on_node_gone(std::size_t node) {
   auto& c = clients_[node];
   for (const auto* p : {&c.change, &c.question})

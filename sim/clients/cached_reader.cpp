@@ -20,7 +20,7 @@ constexpr seconds patience_of_readers{20};
 constexpr seconds asks_again{14};
 // "As soon as for any watcher, but at most ten times a second."
 constexpr seconds refreshed_within{1};
-// What rounding to milliseconds on the way may hide.
+// The largest error from rounding to milliseconds, on all hops together.
 constexpr milliseconds rounding{5};
 
 } // namespace

@@ -24,7 +24,7 @@ public:
   const std::map<std::string, std::uint64_t>& counts() const { return counts_; }
   /// Time of the last fault or repair.
   virtual_time last_change() const { return last_change_; }
-  /// When the agent began with its current data directory; zero: it is its first.
+  /// When the agent got its current data directory; zero: it still has its first one.
   virtual_time renewed(std::size_t node) const;
 
 private:

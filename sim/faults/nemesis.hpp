@@ -25,21 +25,23 @@ public:
   /// majority. @returns the nodes that work again
   std::set<std::size_t> heal();
 
-  /// That node is the leader now.
+  /// Called when that node has become the leader.
   void on_led(std::size_t node);
-  /// That node requests votes.
+  /// Called when that node requests votes.
   void on_campaign(std::size_t node);
-  /// That node is the first to know that a restore is committed.
+  /// Called when that node is the first to know that a restore is committed.
   void on_restore(std::size_t node);
-  /// That node reads a part of its checkpoint for another one.
+  /// Called when that node reads a part of its checkpoint for another one.
   void on_chunk_read(std::size_t node);
-  /// That node votes for another one, and writes the vote to its disk.
+  /// Called when that node votes for another one, and writes the vote to its disk.
   void on_vote(std::size_t node);
-  /// That node has its first checkpoint although its log is empty: a snapshot was installed.
+  /// Called when that node has its first checkpoint although its log is empty: a snapshot was
+  /// installed.
   void on_first_snapshot(std::size_t node);
-  /// That node has made a promise about the first configuration, and is about to send it.
+  /// Called when that node has made a promise about the first configuration, and is about to send
+  /// it.
   void on_promised(std::size_t node);
-  /// That node's data directory says for the first time that it belongs to a cluster.
+  /// Called when that node's data directory says for the first time that it belongs to a cluster.
   void on_joined(std::size_t node);
   /// A node ended itself: it is restarted after a while.
   void on_node_gone(std::size_t node);

@@ -59,7 +59,7 @@ std::string usage(const std::string& program, const std::vector<named_scenario>&
          "usage; 74 a file cannot be read or written; 130 interrupted.\n";
 }
 
-/// Translates our words to belay-sim's.
+/// Translates arguments of this program to those of belay-sim.
 words translated(words all, const std::string& first_scenario) {
   for (auto& w : all)
     if (flag_in(w) == "scenario")

@@ -31,7 +31,7 @@ public:
   const credential_facts& configured(std::size_t node) const { return servers_[node].configured; }
   /// Reloads as on SIGHUP. @pre it runs
   void reload(std::size_t node);
-  /// Writes its keyring file by hand, also if there is none yet. @returns false: the disk was full
+  /// Writes its keyring file by hand, even if there is none yet. @returns false: the disk was full
   bool write_keyring(std::size_t node, storage::file_system& data, const std::vector<std::string>& keys);
   /// Its disk or keyring differs from what others assume, so a rejection is not a failure.
   void excuse(std::size_t node, bool on) { servers_[node].excused = on; }

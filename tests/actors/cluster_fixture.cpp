@@ -210,7 +210,8 @@ void cluster_fixture::crash(std::size_t index, bool silent) {
   REQUIRE(alive(index));
   n.composition->for_each_actor([this](const auto& handle) {
     const auto a = caf::actor_cast<caf::actor>(handle);
-    // Placed before its mail and handled now, so that it handles none of the waiting messages.
+    // The exit goes to the front of the actor's mailbox and is handled now, so that the actor
+    // handles none of the waiting messages.
     caf::actor_cast<caf::abstract_actor*>(a)->enqueue(
         nullptr, caf::make_message_id(caf::message_priority::high),
         caf::make_message(caf::exit_msg{a->address(), caf::exit_reason::kill}), nullptr);

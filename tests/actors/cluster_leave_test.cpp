@@ -13,7 +13,8 @@ using http::consistency;
 
 namespace {
 
-/// Makes the server leave. @returns where the result will be: nullopt, then empty or the reason
+/// Makes the server leave. @returns a value that is nullopt until the result is known, then empty
+/// or the reason
 std::shared_ptr<std::optional<std::string>> leave(cluster_fixture& c, std::size_t node) {
   auto answer = std::make_shared<std::optional<std::string>>();
   caf::anon_send(c.agent(node), leave_cluster{[answer](status s) { *answer = s ? std::string() : s.error(); }});

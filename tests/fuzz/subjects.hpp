@@ -22,8 +22,9 @@ struct http_findings {
 };
 
 /// Reads the bytes as the stream of a connection. Any split finds the same requests, an incomplete
-/// one has a bounded buffer, and the router decides each (see check_routed). Then as one request as
-/// in corpus/http ("METHOD target", headers, an empty line, the body; \n), for the router.
+/// one has a bounded buffer, and the router decides each (see check_routed). Then reads the bytes
+/// as one request for the router, in the format of corpus/http ("METHOD target", headers, an empty
+/// line, the body; \n).
 http_findings fuzz_http(std::string_view bytes);
 
 /// The router decides, decides the same again, and no byte of the request can split the head of its

@@ -1,5 +1,6 @@
-// The files of a data directory beside the checkpoint, written and read back. One that reads back different makes a server
-// forget what it has promised, under which name it is known, or what was registered with it.
+// The files of a data directory beside the checkpoint, written and read back. A file that reads
+// back different makes a server forget what it has promised, its own identity, or what was
+// registered with it.
 
 #include "actors/node/disk/acl_files.hpp"
 #include "actors/node/disk/data_directory.hpp"

@@ -19,7 +19,7 @@ namespace belay::round_trip {
 
 /// How large values are, and how often optional ones are there.
 enum class filling : std::uint8_t {
-  empty,   ///< nothing that may be missing is there; numbers are zero
+  empty,   ///< no optional member is set; numbers are zero
   full,    ///< every member has another value than a new object
   largest, ///< the largest numbers, long texts, long lists
   mixed,   ///< any of these, drawn for each member

@@ -33,7 +33,7 @@ void unsent_output::take(std::string& fresh) {
   if (fresh.empty())
     return;
   if (behind_.empty()) {
-    // A client that always leaves a little must not make us keep sent bytes.
+    // Sent bytes must not be kept forever for a client that always leaves a few bytes unread.
     if (sent_ > bytes_.size() / 2) {
       bytes_.erase(0, sent_);
       sent_ = 0;

@@ -23,7 +23,7 @@ namespace belay::actors {
 
 /// The section `acl`, and its predecessors, the keys of Consul 1.3.
 struct acl_config {
-  bool enabled = false;               ///< acl.enabled; also if acl_datacenter is set
+  bool enabled = false;               ///< acl.enabled, or acl_datacenter is set
   bool allowed_by_default = true;     ///< acl.default_policy is `allow`
   bool lists_need_permission = false; ///< acl.enable_key_list_policy
   bool keeps_tokens = false;          ///< acl.enable_token_persistence

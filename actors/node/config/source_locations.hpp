@@ -29,7 +29,7 @@ struct file_locations {
 /// Limit for one text. Later values have no location: a large file costs no more than its values.
 inline constexpr std::size_t file_locations_max = 100'000;
 
-/// Counts lines and characters on the way through a text.
+/// Counts lines and characters while it moves forward through a text.
 class text_position {
 public:
   explicit text_position(std::string_view text) : text_(text) {}

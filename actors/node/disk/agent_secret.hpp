@@ -1,5 +1,5 @@
 #pragma once
-// The secret of a client agent's node, needed to report that the node is there, moves, or leaves.
+// The secret of a client agent's node, needed to report that the node is alive, moves, or leaves.
 // The servers keep a hash of it in the node's metadata (protocol/agent/client_agents.hpp).
 
 #include "protocol/base/result.hpp"

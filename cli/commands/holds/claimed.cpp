@@ -88,8 +88,8 @@ std::vector<command> claimed_commands() {
        .help = "Run a command while this candidate leads",
        .operands = "NAME COMMAND...",
        .text = "Candidates are served in the order of their requests. The command is ended as with `belay lock`:\n"
-               "when this program gets a signal to end, and before a server may elect another candidate; also when\n"
-               "the leadership is transferred. Its environment has BELAY_LOCK_KEY, BELAY_LOCK_SESSION and\n"
+               "when this program gets a signal to end, when the leadership is transferred, and before a server may\n"
+               "elect another candidate. Its environment has BELAY_LOCK_KEY, BELAY_LOCK_SESSION and\n"
                "BELAY_LOCK_FENCE. `belay claims list NAME` shows the leader and the waiting candidates.\n\n"
                "On a server without claims (Consul) the election is the lock of the key NAME.",
        .formats = false,

@@ -1,6 +1,6 @@
 #pragma once
 // A queued acquire is withdrawn only because its client disconnected, and at least 5 s later. The
-// end of a server, a client agent or a connection between them is no reason
+// end of a server, a client agent or a connection between them is not a reason
 // (docs/reference/claims.md, rule 24). The model checks the effect of a withdrawal
 // (kv_model_claims.cpp).
 

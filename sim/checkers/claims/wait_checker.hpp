@@ -19,7 +19,7 @@ public:
   void begun(const operation& op);
   /// The server has parked the request.
   void held(std::uint64_t operation_id, virtual_time now);
-  /// That node has applied the log up to there. @pre index <= model.applied()
+  /// Call it when that node has applied the log up to `index`. @pre index <= model.applied()
   broken applied(std::size_t node, int life, log_index index, virtual_time now);
   broken node_stopped(std::size_t node, virtual_time now);
   broken node_resumed(std::size_t node, virtual_time now);
@@ -33,7 +33,7 @@ private:
     std::string id;
     bool held = false;
     bool seen = false;      ///< in the queue
-    log_index requested_by; ///< its own entry is not after that
+    log_index requested_by; ///< its own entry is at this index or before it
     claims_state_ptr read;  ///< state that the client of a read has seen; null: not a read
     log_index read_at;
     bool decided = false; ///< it was granted, or its wait ended, or what was read has changed

@@ -92,7 +92,7 @@ struct circle_search {
 /// How a session ended (rule 22).
 struct modelled_session_end {
   std::string id;
-  std::string cause; ///< with a blank at its end: only the beginning
+  std::string cause; ///< if it ends with a blank, only the beginning of the text
   log_index index;
   std::vector<state::resource_name> released = {}; ///< keys first
   std::uint64_t done = 0, refused = 0;             ///< operations of OnEnd

@@ -761,7 +761,7 @@ struct overloaded_gateway {
 
 } // namespace
 
-// More requests come than can be answered. If all wait, live holders lose sessions and locks.
+// More requests arrive than can be answered. If all wait, live holders lose sessions and locks.
 TEST_CASE("under overload writes are refused first, then reads, and renewals and releases pass",
           "[gateway][overload]") {
   overloaded_gateway o;

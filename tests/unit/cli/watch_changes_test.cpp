@@ -97,7 +97,8 @@ TEST_CASE("watch -changes: a gap", "[watch]") {
   CHECK(requested[1] == "GET /v1/kv/a/?recurse&changes&wait=60000ms&snapshot&consistent&dc=dc1");
 }
 
-// Consul has no changes: it lists the keys when one differs. What happened between is unknown.
+// Consul has no change feed, so the command lists the keys when one differs. What happened in
+// between is unknown.
 TEST_CASE("watch -changes: with Consul each change is a gap", "[watch]") {
   const working_directory here;
   std::ofstream("place") << "5\n";

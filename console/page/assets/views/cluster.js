@@ -12,7 +12,7 @@ import { watch } from '../parts/link.js';
 const everyMs = 2000;
 const electionsKept = 30;
 
-// Kept while the page is loaded, also when another view is shown.
+// Kept while the page is loaded, even when another view is shown.
 const elections = [];
 let lastTerm = 0, lastLeader;
 

@@ -34,7 +34,8 @@ const std::string& key_of(const std::optional<state::command>& c) {
 
 TEST_CASE("commands of a batch keep their positions when they are decoded") {
   const state::machine tables;
-  // Many in one batch; some so large that few fit; and other kinds of entries between them.
+  // Small commands, of which many fit one batch, then larger ones, of which few fit; other kinds of
+  // entries are between them.
   for (const std::size_t value_bytes : {1, 20'000, 100'000}) {
     std::vector<raft::entry> entries;
     entries.reserve(50);

@@ -354,7 +354,7 @@ TEST_CASE("an agent that is silent and whose node is removed from the catalog is
   for (auto t = 9s; t < 200s; t += 1s)
     CHECK_FALSE(l.go_on(t));
   CHECK(l.agents.size() == 0);
-  // It was not dead.
+  // The agent was not dead: its node is registered again.
   l.agents.received(a, 200s);
   l.go_on(200s);
   CHECK(r.status() == "passing");

@@ -152,7 +152,7 @@ TEST_CASE("a server that joins votes when it has been healthy for the stabilisat
   REQUIRE(t.until([&] { return t.learners() == list{4}; }) >= 0);
   t.run(30);
   CHECK(t.learners() == list{4});
-  // It is silent for a moment: the time starts again.
+  // After a short silence of the new server its stabilization time starts again.
   t.c.cut(t.leader, 4);
   t.run(12);
   t.c.join(t.leader, 4);
@@ -209,7 +209,7 @@ TEST_CASE("a voter that is to be a replica loses its vote, if it does not lead a
     t.receives(other, true);
     CHECK(t.until([&] { return t.learners() == list{other} && !t.config().joint(); }) >= 0);
     CHECK(t.voters().size() == 2);
-    // The last two: the leader alone is left, and continues.
+    // Of the last two servers one leaves: the leader continues alone.
     const auto third = 6 - t.leader - other;
     t.receives(third, true);
     CHECK(t.until([&] { return t.voters() == list{t.leader} && !t.config().joint(); }) >= 0);

@@ -154,7 +154,7 @@ TEST_CASE("of four or five servers those with the lowest ids form the cluster, e
   }
   CHECK_FALSE(d.first_configuration());
 
-  // The fourth one was there before the cluster: it needs no operator.
+  // The fourth server existed before the cluster, so it is admitted without an operator.
   const auto first = *a.first_configuration();
   a.joined(formation::cluster_id_of(first));
   CHECK(a.admits(sent_by(server(4)), first));

@@ -18,7 +18,7 @@ namespace {
 /// A condition that holds until some cluster time.
 struct horizon {
   const char* name;
-  /// Begins it. @returns its length in milliseconds
+  /// Makes the condition true. @returns for how many milliseconds it holds
   std::function<std::uint64_t(claims_driver&)> begin;
   /// Evaluated once, by an entry at that time.
   std::function<bool(claims_driver&)> holds;

@@ -151,7 +151,8 @@ struct done_by_entry {
   }
 };
 
-/// Queries whose index does not move with all that they show: woken, and parked again.
+/// Queries that show more than their index covers: a change may wake them although the index stays,
+/// and they are parked again.
 struct index_may_stay {
   const query_result& after;
   const done_by_entry& by;

@@ -63,7 +63,8 @@ TEST_CASE("a service as clients register it, in both spellings") {
   CHECK(r.definition.checks[2].args.size() == 1);
 }
 
-// The catalog is updated on behalf of the token that registered it, so the agent keeps it.
+// The agent keeps the token of a registration, because it later updates the catalog on behalf of
+// that token.
 TEST_CASE("the token of a registration: that of the request, else that of its body") {
   const std::string service = "/v1/agent/service/register", check = "/v1/agent/check/register";
   const std::string body = R"({"Name":"web","Token":"in-body","Check":{"TTL":"1s","Token":"of-check"}})";

@@ -74,7 +74,7 @@ TEST_CASE("cached: a server answers from its tables, even without a leader, and 
   CHECK_FALSE(stale.cached);
   CHECK(header(render_read(stale, none, {}, {}), "X-Consul-Effective-Consistency") == "stale");
   CHECK(header(render_read(stale, none, {}, {}), "X-Cache") == "(none)");
-  // Elsewhere it is the default mode.
+  // On other routes `?cached` is ignored: the read has the default mode.
   CHECK(read_requested("GET", "/v1/catalog/nodes?cached").mode == consistency::normal);
   // The agent that forwards a request has a cache of its own.
   const client_agent agent{"a", fresh_uuid, "10.0.0.9", false};

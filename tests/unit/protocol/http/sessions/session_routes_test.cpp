@@ -172,7 +172,7 @@ TEST_CASE("members of a session that clients cannot set must have the right type
   CHECK(created(R"({"CreateIndex":7,"ModifyIndex":8,"ID":"x","ServiceChecks":[]})").id == fresh_uuid);
 }
 
-// A "true" in response to such a destroy would mean that a session has ended which never existed.
+// A "true" in response to such a destroy would mean that a session which never existed has ended.
 TEST_CASE("texts of 36 characters that cannot be an ID are rejected as by Consul's tables") {
   const std::string begins = "failed session lookup: index error: ";
   for (const auto& [id, complaint] : {
