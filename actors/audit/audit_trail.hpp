@@ -65,7 +65,7 @@ public:
   void decided(exchange& e, const write_result& r) const;
   /// The responses of other actors are no longer awaited.
   void given_up(exchange& e) const;
-  /// The answer of `e` is next to be sent. May be called again. @pre e.answer
+  /// Call it when the answer of `e` is the next to be sent. May be called again. @pre e.answer
   decision decide(exchange& e, monotonic_time now);
   /// The answer to a request whose own is withheld.
   http::response withheld() const;

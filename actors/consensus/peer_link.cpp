@@ -270,7 +270,7 @@ void peer_link::forget_unverified(node_id peer) {
   address_of_.erase(known);
 }
 
-/// That peer is no longer at this address. Others may be.
+/// Call it when that peer is no longer at this address; other peers may be.
 void peer_link::vacate(const std::string& address, node_id peer) {
   const auto there = outgoing_.find(address);
   if (there == outgoing_.end() || there->second.peer != peer)

@@ -66,7 +66,7 @@ public:
 
   status start();
   void stop();
-  /// Both block, so call them on no actor's thread.
+  /// Both block, so do not call them on the thread of an actor.
   status change_definitions(agent::configured_definitions now);
   void leave();
   std::shared_ptr<const vitals> numbers() const { return numbers_; }

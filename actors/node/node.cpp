@@ -128,7 +128,7 @@ public:
   /// Starts timers, and listens for clients and peers.
   status start();
   void stop();
-  /// Blocks on the agent, so call it on no actor's thread.
+  /// Blocks on the agent, so do not call it on the thread of an actor.
   status change_definitions(agent::configured_definitions now);
   /// Any thread.
   void serve_client_agent(identified_peer p);

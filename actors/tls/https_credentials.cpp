@@ -34,7 +34,7 @@ constexpr char default_suites[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
 constexpr char groups[] = "X25519:P-256:P-384";
 // Bytes of a client's certificate chain.
 constexpr long chain_bytes_max = 16 << 10;
-// Lifetime of resumable sessions. The client's certificate is not checked again within it.
+// Lifetime of resumable sessions. A resumed session does not check the client's certificate again.
 constexpr long session_seconds = 3600;
 constexpr std::string_view http_1_1 = "http/1.1";
 

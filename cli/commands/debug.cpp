@@ -45,7 +45,7 @@ bool sleep_or_signal(std::chrono::nanoseconds time) {
   return signalled;
 }
 
-/// Writes what it collects to the files of a folder at once: some minutes of a busy server's log
+/// Writes collected data to the files of a folder immediately: some minutes of a busy server's log
 /// would need too much memory.
 class gathering {
 public:

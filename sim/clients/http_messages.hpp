@@ -14,7 +14,8 @@
 
 namespace belay::sim {
 
-/// Keeps of a command only what a request can express, so that servers must make the same command.
+/// Removes from a command what a request cannot express, so that servers must make the same
+/// command.
 void as_requests_say(state::command& c);
 
 /// @pre as_requests_say() has processed its command; it is about keys, sessions or the catalog

@@ -18,7 +18,7 @@ constexpr std::size_t sent_max = 6;
 constexpr auto plain_key = "o/plain";
 /// Locked by one of these clients at a time.
 constexpr auto locked_key = "o/lock";
-/// Their sessions depend on it.
+/// The node on which these clients' sessions depend.
 constexpr auto node_name = "once";
 /// Ids of sessions: above those of lock_client.cpp and claims_client.cpp.
 constexpr std::uint64_t first_session_owner = 2'000;

@@ -175,7 +175,7 @@ TEST_CASE("a server whose log has a command of a newer level stops", "[actors][g
   const auto text = GENERATE(true, false) ? command_of_level(1) : std::string("\x01\x63 of an old log");
   propose_raw(c, leader, text);
   REQUIRE(c.until([&] { return c.gave_up(behind); }));
-  // And again at the next start, because the entry is still there.
+  // The server stops again after the next start, because the entry is still in the log.
   for (std::size_t i = 0; i < 3; ++i)
     c.crash(i);
   for (std::size_t i = 0; i < 3; ++i)

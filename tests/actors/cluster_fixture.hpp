@@ -103,7 +103,7 @@ public:
   node_id id_of(std::size_t node) const { return nodes_[node].self.id; }
   /// The cluster in the identity on the node's disk.
   std::uint64_t cluster_id(std::size_t node) const { return nodes_[node].cluster_id; }
-  /// Its identity cannot be written this many times.
+  /// The next `times` writes of its identity fail.
   void fail_identity(std::size_t node, int times) { nodes_[node].identity_saves_fail = times; }
   memory_log& log(std::size_t node) { return *nodes_[node].log; }
   sim::simulated_checkpoints& checkpoints(std::size_t node) { return *nodes_[node].checkpoints; }

@@ -136,7 +136,7 @@ TEST_CASE("a new leader marks the old one as dead after it was silent for long e
   CHECK(health_of(c, next, name) == "passing");
   CHECK(becomes(c, next, name, "critical", milliseconds(2000)));
 
-  // Another election does not make the dead pass for a while: a leader reports nothing about a
+  // A new leader does not report a dead server as passing for a while: it reports nothing about a
   // member that it has not heard from.
   const auto third = c.all_but(next).front() == old ? c.all_but(next).back() : c.all_but(next).front();
   caf::anon_send(c.peer(next), hand_over_leadership{c.id_of(third)});

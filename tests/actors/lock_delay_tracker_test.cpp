@@ -11,7 +11,7 @@ using namespace belay::actors::testing;
 namespace {
 
 constexpr milliseconds delay{5'000};
-// Time for the way through the log, and the lag of cluster time.
+// Time for an entry to be committed and applied, and the lag of cluster time.
 constexpr milliseconds delay_slack{200};
 
 state::command acquire_lock(const std::string& session) {

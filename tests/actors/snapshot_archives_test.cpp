@@ -83,7 +83,8 @@ struct restored {
   std::string error;
 };
 
-/// Uploads the archive in such pieces, each when nothing of the earlier ones is left to propose.
+/// Uploads the archive in pieces of `piece_bytes`. Sends a piece when all commands of the earlier
+/// ones have been proposed.
 restored restore(snapshot_archives& archives, const std::string& archive, std::size_t piece_bytes,
                  const std::optional<state::auth_context>& by = std::nullopt) {
   restored r;

@@ -32,7 +32,8 @@ public:
   /// Writes the key start/`tag`. @returns its ModifyIndex: all indexes up to it are old now
   std::uint64_t write_start_key(const std::string& tag) const;
   /// Sends a transcript's request. The reference puts "rpc error making call: " into its errors
-  /// where a follower has forwarded a request: this is removed, Belay must not have it.
+  /// where a follower has forwarded a request. This prefix is removed from the reference's errors;
+  /// Belay must not write it.
   harness::http_reply send(harness::http_connection& connection, const harness::http_request& request,
                            harness::milliseconds limit) const;
   /// Whether the leadership has changed since this object was created. Then transcripts do not

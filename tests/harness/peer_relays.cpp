@@ -106,7 +106,8 @@ public:
       events |= POLLIN;
     if (out && connected() && !ends_[1 - place].unsent.empty())
       events |= POLLOUT;
-    // Without events the end is left out: a closed one would be reported again and again.
+    // A descriptor without events is not polled: if it is closed, poll() would report it again and
+    // again.
     return {events != 0 ? e.fd : -1, events, 0};
   }
 

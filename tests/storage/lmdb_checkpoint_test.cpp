@@ -374,7 +374,8 @@ TEST_CASE("when the disk is full, commits are rejected and the old checkpoint st
   apply_to(expected, first);
   const auto large = varied(2, 20000, random, GENERATE(false, true));
   {
-    // No multiple of page or buffer, and one of a page: LMDB's write is cut, or fails at once.
+    // One limit is not a multiple of a page, so LMDB's write is cut short; the other one is, so it
+    // fails at once.
     const auto used = fs::file_size(scratch / "state/checkpoint.mdb");
     file_size_limit limit(used + GENERATE(1000, 8192));
     const auto refused = commit(*store, large);

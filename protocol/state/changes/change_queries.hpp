@@ -72,7 +72,7 @@ struct kv_change {
 struct kv_changes {
   /// What to return. Each considers only entries from the server's current position on.
   enum class what : std::uint8_t {
-    changes,  ///< the changes; if there are none, a request that may wait does
+    changes,  ///< the changes; if there are none, a request that may wait waits
     position, ///< only the server's current position
     snapshot, ///< the keys as they are now, at `after` or later
   };

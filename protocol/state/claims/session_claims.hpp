@@ -1,5 +1,6 @@
 #pragma once
-// End of a session: OnEnd, its claims, its record (docs/reference/claims.md, rules 17 to 19 and 22).
+// What the end of a session does: the operations of OnEnd, the end of its claims, a record of the
+// end (docs/reference/claims.md, rules 17 to 19 and 22).
 
 #include "protocol/state/tables.hpp"
 

@@ -72,7 +72,7 @@ std::optional<reply> not_accepted(const applying& a, const std::string& scope, c
                                   cluster_time requested) {
   if (!is_once_key(key))
     return reply{once_refusal{once_error::key, {}}};
-  // A future time is not of this cluster.
+  // A time in the future was not given by a server of this cluster.
   if ((requested > a.now || requested.value + copy_accepted_ms <= a.now.value) && !MUTANT(once_old_copy_accepted)) {
     PROBE("once: a copy came too late");
     return reply{once_refusal{once_error::too_old, a.now}};

@@ -399,7 +399,7 @@ TEST_CASE("an expired token is removed with the next entry, of whatever kind") {
   CHECK(d.access_change_sent());
   CHECK(tokens_index(d) == d.index().value);
   d.pass(1000);
-  // Between entries it is not shown to other tokens either.
+  // The expired token is hidden from other tokens even before an entry removes it.
   CHECK(d.read<acl_rows>(management_secret, acl_token_list{}).list.size() == 2);
   CHECK(d.token_count() == 3);
   d.changed.clear();
