@@ -52,7 +52,7 @@ std::string numbered_uuid(unsigned kind, std::size_t i) {
   return text;
 }
 
-/// Rules about nothing that the steps use, but with names that begin like their keys.
+/// Rules for names that no step uses, but that begin like the keys of the steps.
 std::string other_rules(std::size_t policy) {
   std::string text;
   for (std::size_t i = 0; i < rules_of_policy; ++i)

@@ -20,7 +20,8 @@ constexpr std::chrono::milliseconds redial_min{20};
 constexpr std::chrono::milliseconds redial_max{500};
 // Pause for a name whose connection was ended while servers are connected under the addresses that
 // they announced. Most likely it is one of those, at an address visible only to others;
-// is_reached_otherwise() cannot detect that. Then each connection by the name ends the other one.
+// is_reached_otherwise() cannot detect that. Then each connection that is dialled by the name ends
+// the other one.
 constexpr std::chrono::seconds name_again{60};
 // A connection that ends sooner was rejected: in TLS 1.3 the dialling side finishes
 // before the other side has checked it.

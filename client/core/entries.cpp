@@ -38,8 +38,8 @@ task<result<entry>> update_entry(world& w, std::string key, const entry_change& 
       error why = made.judge();
       co_return why;
     }
-    // This try had no effect. If a response was lost, an earlier try may have had one that was
-    // overwritten since: the outcome is unknown.
+    // This try had no effect. If a response was lost, an earlier try may have written a value that
+    // was overwritten since: the outcome is unknown.
     if (made.lost && !CLIENT_MUTANT(lost_write_repeated))
       co_return error(outcome::unknown, reason::no_answer, "a response was lost, and the key has changed since");
     auto again = w.now() + pauses.next(w);

@@ -44,7 +44,7 @@ public:
   std::size_t count(std::string_view name) const;
   /// All parameters sorted by name and escaped again, those without a value as `name=`.
   std::string encoded() const { return encoded_without({}); }
-  /// The same except those names.
+  /// The same without the parameters of those names.
   std::string encoded_without(std::span<const std::string_view> names) const;
 
 private:

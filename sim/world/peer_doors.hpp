@@ -60,7 +60,7 @@ public:
   };
   /// @pre both run
   admission let_in(std::size_t dialler, std::size_t accepter, const wire::hello& hello);
-  /// A peer connects that is no node of this cluster and would accept any server.
+  /// A peer connects that is not a node of this cluster and would accept any server.
   admission admit_unverified_peer(const credential_facts& his, std::size_t accepter, const wire::hello& hello);
 
   // ---- connections of client agents, with a handshake in steps (agent_connections)

@@ -1,7 +1,7 @@
 #pragma once
 // Random objects of any type that is written to a disk or sent to a peer, and the comparison of two
-// of them. Members are found by the compiler (tests/harness/members.hpp). This file lists once what
-// a type does not allow, or does not carry.
+// of them. Members are found by the compiler (tests/harness/members.hpp). This file is the only
+// list of the values that a type does not allow, and of the members that are not written.
 
 #include "actors/messages.hpp"
 #include "protocol/base/random.hpp"

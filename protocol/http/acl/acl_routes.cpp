@@ -1,5 +1,5 @@
 // /v1/acl/policy..., role..., token... (docs/contract/10, section 5). The state machine validates
-// ids and names after the permission check: rejects only what a command cannot express.
+// ids and names after the permission check; this file rejects only what a command cannot express.
 
 #include "protocol/base/uuid.hpp"
 #include "protocol/go_compat/duration.hpp"

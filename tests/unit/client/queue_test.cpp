@@ -194,7 +194,7 @@ verdict run_guarded(dialect speaks, std::uint64_t seed) {
 
 // Sections
 
-/// What the steps of sections change: it remembers, and rejects late steps.
+/// The resource that steps of sections change. It remembers the steps, and rejects late ones.
 struct ledger {
   fence_gate gate;
   std::map<std::string, int> applied; ///< by section and step; 1: done, -1: undone
