@@ -119,7 +119,7 @@ int renew_session(const options& o, terminal t) {
 
 std::string end_text(const json::value& end) {
   boost::system::error_code ec;
-  const auto* ago = member(end, "AgoMs");
+  const auto* ago = member(end, "EndedMsAgo");
   const auto ms = ago != nullptr && ago->is_number() ? ago->to_number<std::int64_t>(ec) : 0;
   std::vector<std::string> released;
   for (const auto& one : elements(member(end, "Released")))

@@ -1,5 +1,6 @@
 #include "cli/output/json_text.hpp"
 
+#include "protocol/base/renamed_names.hpp"
 #include "protocol/go_compat/json_output.hpp"
 
 #include <boost/json/array.hpp>
@@ -23,7 +24,11 @@ std::string pretty(const json::value& v) {
 
 const json::value* member(const json::value& v, std::string_view name) {
   const auto* o = v.if_object();
-  return o == nullptr ? nullptr : o->if_contains(name);
+  if (o == nullptr)
+    return nullptr;
+  const auto* found = o->if_contains(name);
+  const auto* row = found == nullptr ? find_new_name(name_kind::member, name) : nullptr;
+  return row == nullptr ? found : o->if_contains(row->old_name);
 }
 
 std::string text_of(const json::value* v) {

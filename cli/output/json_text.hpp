@@ -16,6 +16,7 @@ std::string pretty(const boost::json::value& v);
 /// Without blanks or line breaks.
 std::string compact(const boost::json::value& v);
 
+/// @param name the present one; servers before 0.3.0 send the old one (renamed_names.hpp)
 /// @returns nullptr if `v` is not an object, or has no such member
 const boost::json::value* member(const boost::json::value& v, std::string_view name);
 /// A string, number or boolean as text; empty for everything else, and for nullptr.

@@ -530,7 +530,7 @@ state::claim_answer claim_in(const json::object& body) {
   c.session = text_in(body, "Session");
   c.state = state::named<state::claim_state>(text_in(body, "State")).value_or(state::claim_state::waiting);
   c.fence = number_in(body, "Fence");
-  c.position = number_in(body, "Place");
+  c.position = number_in(body, "Position");
   c.index = log_index{number_in(body, "Index")};
   if (const auto* ahead = member(body, "Ahead"))
     for (const auto& each : ahead->as_array()) {
@@ -704,7 +704,7 @@ std::vector<state::claim_row> claim_rows_in(const json::object& body, std::strin
     c->fence = number_in(o, "Fence");
     if (auto value = go_compat::decode_base64(text_in(o, "Value")))
       c->value = make_payload(std::move(*value));
-    rows.push_back({std::move(c), {}, number_in(o, "Place")});
+    rows.push_back({std::move(c), {}, number_in(o, "Position")});
   }
   return rows;
 }
@@ -714,7 +714,7 @@ state::claim_view claim_view_in(const json::object& o) {
   v.known = true;
   v.kind = state::named<state::claim_kind>(text_in(o, "Kind")).value_or(state::claim_kind::lock);
   v.limit = number_in(o, "Limit");
-  v.pinned = member(o, "Pinned") != nullptr && member(o, "Pinned")->as_bool();
+  v.pinned = member(o, "LimitFixed") != nullptr && member(o, "LimitFixed")->as_bool();
   v.holders = claim_rows_in(o, "Holders");
   v.holder_count = number_in(o, "HolderCount");
   v.queue = claim_rows_in(o, "Queue");

@@ -227,7 +227,7 @@ def locks_are_handled(page, base, server, ids):
     page.type("6")
     in_dialog(page, "Set")
     page.wait_text("6 of 6 taken")
-    check(json.loads(server.ask("GET", "/v1/claim/pool/db-connections")[1])["Pinned"], "a semaphore was resized, and who waited has his permits")
+    check(json.loads(server.ask("GET", "/v1/claim/pool/db-connections")[1])["LimitFixed"], "a semaphore was resized, and who waited has his permits")
 
     go(page, "#/locks/key/service/web/leader")
     click(page, "Release")

@@ -1,6 +1,7 @@
 #include "actors/gateway/requests/passed_on_requests.hpp"
 
 #include "protocol/base/ascii_case.hpp"
+#include "protocol/base/renamed_names.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,6 +15,7 @@ constexpr std::chrono::milliseconds answer_grace{1200};
 // Bytes of an upload that the client has sent and the server has not taken.
 constexpr std::size_t upload_ahead_max = 1u << 20;
 
+constexpr const auto& oldest_index_header = renamed(name_kind::header, "X-Belay-Oldest-Index");
 /// Headers of answers to return: http::response has static texts for names and types.
 constexpr auto shown_headers = std::to_array<std::string_view>({"Cache-Control",
                                                                 "X-Accel-Buffering",
@@ -33,11 +35,12 @@ constexpr auto shown_headers = std::to_array<std::string_view>({"Cache-Control",
                                                                 "Content-Security-Policy",
                                                                 "X-Belay-Cursor",
                                                                 "X-Belay-Fence",
-                                                                "X-Belay-Floor",
                                                                 "X-Belay-Holder",
                                                                 "X-Belay-Index",
                                                                 "X-Belay-Lock-Delay-Ms",
                                                                 "X-Belay-Next",
+                                                                oldest_index_header.name,
+                                                                oldest_index_header.old_name,
                                                                 "X-Belay-Reason",
                                                                 "X-Belay-Replayed",
                                                                 "X-Belay-Retry-After-Ms",

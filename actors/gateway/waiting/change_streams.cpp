@@ -34,7 +34,7 @@ state::query asking(state::query q, wanted what, state::change_position after, s
 
 /// Why a client has to start over. @pre rows.gone
 std::string why_gone(const state::change_rows& rows) {
-  return rows.other_history ? "history" : "floor";
+  return rows.other_history ? "history" : "not-retained";
 }
 
 /// Progress comes after the changes, so that no change before it is missed.

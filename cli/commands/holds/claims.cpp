@@ -24,7 +24,7 @@ namespace {
 std::string resource_of(const json::value& row) {
   if (const auto lock = member_text(row, "Lock"); !lock.empty())
     return "lock " + lock;
-  return member_is_true(row, "Hidden") ? "a redacted name" : "claim " + member_text(row, "Claim");
+  return member_is_true(row, "Redacted") ? "a redacted name" : "claim " + member_text(row, "Claim");
 }
 
 /// Text that any client may have written, made safe for a line on a screen.
@@ -58,7 +58,7 @@ std::string claims_text(const json::value& rows, bool whole) {
     const auto resource = resource_of(row);
     const auto state = member_text(row, "State");
     lines.push_back({resource, waits && whole ? state + ", " + std::to_string(++waiting[resource]) : state,
-                     length_of(row, waits ? "WaitingMs" : "SinceMs"), member_text(row, "Mode"),
+                     length_of(row, waits ? "WaitingMs" : "HeldMs"), member_text(row, "Mode"),
                      member_text(row, "Permits"), waits ? "-" : member_text(row, "Fence"), member_text(row, "Session"),
                      member_text(row, "Node"), printable(value ? *value : "")});
   }
@@ -133,7 +133,7 @@ int show_graph(const options& o, terminal t) {
   const auto client = o.client(t);
   const auto graph = value_of(client.get_json("/v1/claims/graph", o.query()), t, "Error reading the graph: ");
   t.out << (o.json() ? pretty(graph) : o.on("dot") ? graph_as_dot(graph) : graph_as_text(graph));
-  return member_is_true(graph, "Cut") ? error(t, "The graph has more than 10,000 edges: not all are shown") : 0;
+  return member_is_true(graph, "Truncated") ? error(t, "The graph has more than 10,000 edges: not all are shown") : 0;
 }
 
 } // namespace

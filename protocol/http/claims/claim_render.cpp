@@ -1,5 +1,6 @@
 #include "protocol/http/claims/claim_render.hpp"
 
+#include "protocol/base/renamed_names.hpp"
 #include "protocol/go_compat/base64.hpp"
 #include "protocol/go_compat/json_output.hpp"
 #include "protocol/http/claims/page_cursor.hpp"
@@ -16,6 +17,25 @@ using go_compat::append_json_number_member;
 void append_bool_member(std::string& out, std::string_view name, bool value) {
   append_json_name(out, name);
   go_compat::append_bool(out, value);
+}
+
+// Renamed members: responses have the new name, then the old one.
+constexpr const auto& position = renamed(name_kind::member, "Position");
+constexpr const auto& limit_fixed = renamed(name_kind::member, "LimitFixed");
+constexpr const auto& held_ms = renamed(name_kind::member, "HeldMs");
+constexpr const auto& remaining_ms = renamed(name_kind::member, "RemainingMs");
+constexpr const auto& truncated = renamed(name_kind::member, "Truncated");
+constexpr const auto& redacted = renamed(name_kind::member, "Redacted");
+constexpr const auto& ended_ms_ago = renamed(name_kind::member, "EndedMsAgo");
+
+void append_number_members(std::string& out, const renamed_name& names, std::uint64_t value) {
+  append_json_number_member(out, names.name, value);
+  append_json_number_member(out, names.old_name, value);
+}
+
+void append_bool_members(std::string& out, const renamed_name& names, bool value) {
+  append_bool_member(out, names.name, value);
+  append_bool_member(out, names.old_name, value);
 }
 
 /// Like values of keys: base64, empty ones as null.
@@ -73,7 +93,7 @@ void append_claim(std::string& out, const state::claim_row& row, cluster_time no
   append_json_number_member(out, "Priority", c.priority);
   if (c.state == state::claim_state::waiting) {
     if (row.position != 0)
-      append_json_number_member(out, "Place", row.position);
+      append_number_members(out, position, row.position);
     append_json_number_member(out, "WaitingMs", ms_between(c.requested, now));
     if (!c.deadline.is_zero())
       append_json_number_member(out, "DeadlineMs", ms_between(now, c.deadline));
@@ -82,7 +102,7 @@ void append_claim(std::string& out, const state::claim_row& row, cluster_time no
   append_json_number_member(out, "Fence", c.fence);
   append_value_member(out, c.value);
   if (!c.granted.is_zero())
-    append_json_number_member(out, "SinceMs", ms_between(c.granted, now));
+    append_number_members(out, held_ms, ms_between(c.granted, now));
 }
 
 void append_delay(std::string& out, const state::claim_ghost& g, cluster_time now) {
@@ -93,7 +113,7 @@ void append_delay(std::string& out, const state::claim_ghost& g, cluster_time no
     append_json_number_member(out, "Permits", g.permits);
     append_json_number_member(out, "Fence", g.fence);
   }
-  append_json_number_member(out, "LeftMs", ms_between(now, g.until));
+  append_number_members(out, remaining_ms, ms_between(now, g.until));
 }
 
 response nothing_there() {
@@ -134,7 +154,7 @@ response render_claims(const state::claim_view& view, const render_options& opti
   append_json_member(out, "Kind", name_of(view.kind));
   if (view.kind == state::claim_kind::semaphore) {
     append_json_number_member(out, "Limit", view.limit);
-    append_bool_member(out, "Pinned", view.pinned);
+    append_bool_members(out, limit_fixed, view.pinned);
   }
   const auto row = [&](const state::claim_row& each) { append_claim(out, each, view.now); };
   append_json_number_member(out, "HolderCount", view.holder_count);
@@ -165,13 +185,13 @@ response render_claims(const state::wait_graph& graph, const render_options& opt
     append_json_member(out, "Session", each.session);
     append_json_member(out, "ID", each.id);
     if (each.hidden)
-      append_bool_member(out, "Hidden", true);
+      append_bool_members(out, redacted, true);
     else
       append_resource(out, each.on);
     append_json_member(out, "Blocker", each.blocker);
     append_bool_member(out, "BlockerHolds", each.blocker_holds);
   });
-  append_bool_member(out, "Cut", graph.cut);
+  append_bool_members(out, truncated, graph.cut);
   return json_response(out += '}', options);
 }
 
@@ -195,7 +215,7 @@ response render_claims(const state::ended_session_rows& ended, const render_opti
   append_json_member(out, "Node", s.node);
   append_json_member(out, "Cause", s.cause);
   append_json_number_member(out, "Index", s.index.value);
-  append_json_number_member(out, "AgoMs", ms_between(s.at, ended.now));
+  append_number_members(out, ended_ms_ago, ms_between(s.at, ended.now));
   append_list_member(out, "Released", s.released, [&](const auto& of) { append_resource(out, of); });
   append_json_number_member(out, "ReleasedCount", s.released_count);
   append_json_number_member(out, "OnEndDone", s.on_end_done);
@@ -211,7 +231,7 @@ response render_claim(const state::claim_answer& a, const render_options& option
   if (a.state == state::claim_state::held) {
     append_json_number_member(out, "Fence", a.fence);
   } else {
-    append_json_number_member(out, "Place", a.position);
+    append_number_members(out, position, a.position);
     append_list_member(out, "Ahead", a.ahead, [&](const state::claim_ahead& each) {
       append_json_member(out, "ID", each.id);
       append_json_member(out, "Session", each.session);

@@ -1,11 +1,14 @@
 #include "protocol/http/kv/change_render.hpp"
 
+#include "protocol/base/renamed_names.hpp"
 #include "protocol/go_compat/base64.hpp"
 #include "protocol/go_compat/json_output.hpp"
 
 namespace belay::http {
 
 namespace {
+
+constexpr const auto& oldest_index_header = renamed(name_kind::header, "X-Belay-Oldest-Index");
 
 /// @param removed the value no longer exists
 void append_members(std::string& out, const state::kv_entry& row, bool removed, log_index previous, log_index index,
@@ -97,12 +100,13 @@ void append_end(std::string& out, std::string_view event, std::string_view why) 
 }
 
 response gone_response(const state::change_rows& found) {
-  const auto floor = to_string(found.floor);
+  const auto oldest = to_string(found.floor);
   auto r = error_response(
       410, found.other_history
                ? "the index is of another history: this cluster was formed, recovered or restored since then"
-               : "changes up to index " + floor + " are no longer retained");
-  r.headers.emplace_back("X-Belay-Floor", floor);
+               : "changes up to index " + oldest + " are no longer retained");
+  for (const auto name : {oldest_index_header.name, oldest_index_header.old_name})
+    r.headers.emplace_back(name, oldest);
   return r;
 }
 

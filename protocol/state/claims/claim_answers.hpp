@@ -41,7 +41,7 @@ inline constexpr auto fields_of<claim_answer> = std::tuple{
     field<&claim_answer::session, "Session">{},
     field<&claim_answer::state, "State">{},
     field<&claim_answer::fence, "Fence">{},
-    field<&claim_answer::position, "Place">{},
+    field<&claim_answer::position, "Position">{},
     field<&claim_answer::ahead, "Ahead">{},
     field<&claim_answer::index, "Index">{},
     field<&claim_answer::search_cut>{},
@@ -123,7 +123,7 @@ inline constexpr auto fields_of<wait_edge> = std::tuple{
     field<&wait_edge::session, "Session">{},
     field<&wait_edge::id, "ID">{},
     field<&wait_edge::on>{},
-    field<&wait_edge::hidden, "Hidden">{},
+    field<&wait_edge::hidden, "Redacted">{},
     field<&wait_edge::blocker, "Blocker">{},
     field<&wait_edge::blocker_holds, "BlockerHolds">{},
 };

@@ -74,7 +74,7 @@ broken change_checker::begin_snapshot(const stream_event& e, log_index index, co
     return "a " + e.kind + " begins with the id " + e.id;
   if (e.kind == "reset")
     PROBE("changes: a stream began anew");
-  if (e.kind == "reset" && reason != "floor" && reason != "history")
+  if (e.kind == "reset" && reason != "not-retained" && reason != "history")
     return "a stream starts over because of " + reason;
   in_snapshot_ = has_state_ = true;
   snapshot_ = index;

@@ -130,8 +130,8 @@ TEST_CASE("changes: a long poll continues from its cursor, and reports one below
       r = http_get(port, "/v1/kv/p/?recurse&changes&consistent&index=" + at);
       return r.status == 410;
     }));
-    REQUIRE(r.header("X-Belay-Floor") != nullptr);
-    CHECK(std::stoull(*r.header("X-Belay-Floor")) < newest);
+    REQUIRE(r.header("X-Belay-Oldest-Index") != nullptr);
+    CHECK(std::stoull(*r.header("X-Belay-Oldest-Index")) < newest);
     const auto past = http_get(port, "/v1/kv/p/big?at=" + std::to_string(put));
     CHECK(past.status == 410);
     const auto before = http_get(port, "/v1/kv/p/last?consistent&at=" + std::to_string(newest - 1));

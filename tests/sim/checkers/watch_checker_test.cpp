@@ -384,7 +384,7 @@ TEST_CASE("a server that continues from a cursor of another history is found") {
   const auto* const history = R"({"Index":2,"Reason":"history"})";
   for (const auto& [kind, data] : {std::pair("progress", "{\"Index\":2}"),
                                    {"snapshot", "{\"Index\":2}"},
-                                   {"reset", R"({"Index":2,"Reason":"floor"})"}}) {
+                                   {"reset", R"({"Index":2,"Reason":"not-retained"})"}}) {
     checked_stream j;
     j.begin();
     j.checker.opened(true);
@@ -433,7 +433,7 @@ TEST_CASE("changes that a stream skips, or delivers twice, are found") {
   }
   SECTION("a row that is newer than its snapshot") {
     checked_stream j;
-    j.received("0", "reset", "{\"Index\":2,\"Reason\":\"floor\"}");
+    j.received("0", "reset", "{\"Index\":2,\"Reason\":\"not-retained\"}");
     CHECK(j.received("", "set", R"({"Key":"k/a","Value":"Mg==","PreviousIndex":0,"Index":3})"));
   }
   SECTION("progress of what is not committed") {

@@ -46,7 +46,7 @@ answer model_server::claim_answer(const std::string& name, const std::string& id
   for (const auto& h : claims_.at(name).holders)
     if (h.id == id)
       return answer(200, "{\"ID\":\"" + id + "\",\"State\":\"held\",\"Fence\":" + std::to_string(h.fence) + "}");
-  return answer(200, "{\"ID\":\"" + id + "\",\"State\":\"waiting\",\"Place\":1}");
+  return answer(200, "{\"ID\":\"" + id + "\",\"State\":\"waiting\",\"Position\":1}");
 }
 
 void model_server::claim_request(const parsed& p, const request& q, const reply& done) {

@@ -164,7 +164,7 @@ std::optional<answer> model_server::look_at_changes(const std::string& prefix, c
   } else if (index > 0) {
     if (index < floor_) {
       answer gone(410, "what happened behind that place is gone: the floor is " + std::to_string(floor_));
-      gone.add_header("X-Belay-Floor", std::to_string(floor_));
+      gone.add_header("X-Belay-Oldest-Index", std::to_string(floor_));
       return gone;
     }
     for (const auto& c : changes_) {

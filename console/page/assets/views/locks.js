@@ -87,7 +87,7 @@ export function show(main, rest) {
       h('th', { scope: 'row' }, h('a', { href: to('locks', r.space, r.name), 'aria-current': isChosen ? 'true' : undefined }, named(r.name)),
         r.space === 'key' && h('span', { class: 'quiet small' }, ' key')),
       h('td', {}, holder(r)),
-      h('td', { class: 'tight' }, !first ? '–' : first.SinceMs === undefined ? heldFor(first.Index) : since(first.SinceMs, at)),
+      h('td', { class: 'tight' }, !first ? '–' : first.HeldMs === undefined ? heldFor(first.Index) : since(first.HeldMs, at)),
       h('td', { class: 'number' }, r.queue.length ? tag(String(r.queue.length), 'warn') : '0'));
   }
 

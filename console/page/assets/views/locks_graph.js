@@ -17,7 +17,7 @@ export function showGraph(box) {
   return watch(looked.path, (answer) => {
     const actions = copyCall('Wait graph', looked, ['claims', 'graph']);
     if (answer.status !== 200) return refill(box, panel('Wait graph', null, refusal(answer)));
-    const { Edges: edges, Cut: cut } = answer.body;
+    const { Edges: edges, Truncated: truncated } = answer.body;
     if (!edges.length) return refill(box, panel('Wait graph', actions, empty('No session waits for another. If one does, the graph shows for which, and marks deadlocks.')));
     const whole = edges.filter((e) => e.Session && e.Blocker); // else one of the two sessions may be invisible
     const circles = inCircles(whole);
@@ -25,7 +25,7 @@ export function showGraph(box) {
       panel('Wait graph',
         [circles.size ? tag(`${counted(circles.size, 'session')} in a deadlock`, 'bad') : tag('no deadlock', 'good'), actions],
         h('div', { class: 'inside scroll', tabindex: 0, role: 'region', 'aria-label': 'Drawing of the graph' }, drawing(whole.slice(0, edgesDrawn), circles)),
-        (cut || edges.length > edgesDrawn) && empty(`The first ${edgesDrawn} of ${cut ? 'more than ' : ''}${counted(edges.length, 'edge')} are drawn.`)),
+        (truncated || edges.length > edgesDrawn) && empty(`The first ${edgesDrawn} of ${truncated ? 'more than ' : ''}${counted(edges.length, 'edge')} are drawn.`)),
       panel('As a list', null, table('Wait graph', ['Session', 'Waits for', 'Blocked by', 'Deadlock'],
         edges.slice(0, edgesListed).map((e) => h('tr', { 'data-key': `${e.ID} ${e.Blocker} ${e.Claim ?? e.Lock}` },
           h('th', { scope: 'row' }, e.Session ? session(e.Session) : 'hidden session'), h('td', {}, what(e)),
@@ -35,7 +35,7 @@ export function showGraph(box) {
 }
 
 const session = (id) => h('a', { class: 'id', href: to('sessions', id), title: id }, shortId(id));
-const what = (e) => (e.Hidden ? 'hidden name' : e.Claim !== undefined ? h('a', { href: to('locks', 'claim', e.Claim) }, e.Claim) : h('a', { href: to('locks', 'key', e.Lock) }, e.Lock));
+const what = (e) => (e.Redacted ? 'hidden name' : e.Claim !== undefined ? h('a', { href: to('locks', 'claim', e.Claim) }, e.Claim) : h('a', { href: to('locks', 'key', e.Lock) }, e.Lock));
 
 function drawing(edges, circles) {
   const places = columns(edges);

@@ -35,7 +35,7 @@ export function showResource(box, space, name) {
         copyCall(name, looked, null)],
       h('div', { class: 'inside stack' },
         facts(r.Kind === 'semaphore' && ['Permits', `${r.Holders.reduce((n, x) => n + x.Permits, 0)} of ${r.Limit} taken`],
-          r.Kind === 'semaphore' && ['Limit', r.Pinned ? 'set by an operator' : 'set by the first claim'],
+          r.Kind === 'semaphore' && ['Limit', r.LimitFixed ? 'set by an operator' : 'set by the first claim'],
           ['Holders', count(r.HolderCount)], ['Waiting', count(r.QueueLength)],
           space === 'key' && ['Key', h('a', { href: to('keys', name) }, name)]),
         holders(r, at), queue(r, at), delays(r, at))));
@@ -49,7 +49,7 @@ export function showResource(box, space, name) {
         h('tr', { 'data-key': x.ID },
           h('th', { scope: 'row' }, sessionLink(x.Session), h('span', { class: 'quiet small' }, ` ${x.Node}`), x.ID !== x.Session && h('div', { class: 'quiet small' }, x.ID),
             (r.Kind === 'rw' || x.Permits > 1) && h('div', { class: 'quiet small' }, r.Kind === 'rw' ? x.Mode : counted(x.Permits, 'permit')), value(x.Value)),
-          h('td', {}, x.SinceMs === undefined ? heldFor(x.Fence) : since(x.SinceMs, at)),
+          h('td', {}, x.HeldMs === undefined ? heldFor(x.Fence) : since(x.HeldMs, at)),
           h('td', { class: 'number' }, x.Fence), h('td', {}, times.of(x.Session)),
           h('td', {}, h('div', { class: 'row end' },
             space === 'claim' && (r.Kind === 'lock' || r.Kind === 'election') && r.QueueLength > 0 && button('Transfer', () => transfer(x, r.Queue[0])),
@@ -66,7 +66,7 @@ export function showResource(box, space, name) {
     return h('section', {}, h('h3', {}, 'Queue'), table('Queue',
       ['Position #', 'Session', 'Waiting for', 'Times out in', ...(ranked ? ['Priority #'] : []), '(Actions)'],
       shown.map((x) => h('tr', { 'data-key': `wait ${x.ID}` },
-        h('td', { class: 'number' }, x.Place),
+        h('td', { class: 'number' }, x.Position),
         h('th', { scope: 'row' }, sessionLink(x.Session), h('span', { class: 'quiet small' }, ` ${x.Node}`), x.ID !== x.Session && h('div', { class: 'quiet small' }, x.ID)),
         h('td', {}, since(x.WaitingMs, at)), h('td', {}, x.DeadlineMs === undefined ? h('span', { class: 'quiet' }, 'never') : until(x.DeadlineMs, at)),
         ranked && h('td', { class: 'number' }, x.Priority),
@@ -81,7 +81,7 @@ export function showResource(box, space, name) {
     if (!r.Delays.length) return null;
     return h('section', {}, h('h3', {}, 'Lock delay'), h('p', { class: 'quiet' }, 'The session of a holder ended without a release. No session can acquire its hold until the lock delay is over, so that the old holder has time to stop.'),
       table('Lock delays', ['Session', 'Ends in', 'Permits #'],
-        r.Delays.map((d) => h('tr', {}, h('th', { scope: 'row', class: 'mono' }, shortId(d.Session) || 'unknown'), h('td', {}, until(d.LeftMs, at)), h('td', { class: 'number' }, d.Permits ?? 1)))));
+        r.Delays.map((d) => h('tr', {}, h('th', { scope: 'row', class: 'mono' }, shortId(d.Session) || 'unknown'), h('td', {}, until(d.RemainingMs, at)), h('td', { class: 'number' }, d.Permits ?? 1)))));
   }
 
   function value(base64) {
@@ -100,7 +100,7 @@ export function showResource(box, space, name) {
   });
   const withdraw = (x) => ask({
     title: `Remove a waiter from ${name}`, verb: 'Remove', danger: true,
-    explain: h('p', {}, `Session ${x.Session} loses position ${x.Place} in the queue, and its request returns without the lock.`),
+    explain: h('p', {}, `Session ${x.Session} loses position ${x.Position} in the queue, and its request returns without the lock.`),
     call: () => ({ method: 'DELETE', path, parameters: { id: x.ID } }),
   });
   const transfer = (from, x) => ask({
@@ -120,7 +120,7 @@ export function showResource(box, space, name) {
     ask({
       title: `Resize ${name}`, verb: 'Set',
       explain: h('p', {}, 'If the new limit is below the permits in use, holders keep theirs, and none is granted until enough are returned.'),
-      inputs: [field('Permits', limit), r.Pinned && h('label', { class: 'choice' }, unpin, 'Remove this limit: the next claim sets it')],
+      inputs: [field('Permits', limit), r.LimitFixed && h('label', { class: 'choice' }, unpin, 'Remove this limit: the next claim sets it')],
       check: () => (unpin.checked || Number(limit.value) >= 1 ? '' : 'Enter a limit of at least 1.'),
       call: () => (unpin.checked ? { method: 'DELETE', path: `${path}/limit` } : { method: 'PUT', path: `${path}/limit`, parameters: { n: limit.value } }),
     });
@@ -138,7 +138,7 @@ export function showResource(box, space, name) {
   }
   const leaveQueue = (x) => ask({
     title: `Remove a waiter from ${name}`, verb: 'Remove', danger: true, falseIsDone: true,
-    explain: h('p', {}, `Session ${x.Session} loses position ${x.Place} in the queue, and its request returns without the lock.`),
+    explain: h('p', {}, `Session ${x.Session} loses position ${x.Position} in the queue, and its request returns without the lock.`),
     call: () => ({ method: 'PUT', path: `/v1/kv/${pathOf(name)}`, parameters: { release: x.Session } }),
   });
 

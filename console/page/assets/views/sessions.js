@@ -126,7 +126,7 @@ function showSession(box, id) {
     refill(top, panel(e?.Name || shortId(id), [tag('ended', 'warn'), copyCall(`Why ${id} ended`, why, ['session', 'why', id])],
       !e ? empty(answer.status === 404 ? hidden('session of this ID', 'session') || 'No such session. Only the last 10,000 ended sessions are remembered, since claims were first used.' : complaint(answer))
         : h('div', { class: 'inside' }, facts(['ID', h('span', { class: 'mono' }, id), true], ['Cause', e.Cause === 'ttl' ? 'not renewed within its TTL' : e.Cause],
-          ['Ended', [since(e.AgoMs, performance.now() - (Date.now() - answer.at)), ' ago']], ['Node', e.Node], ['At index', e.Index],
+          ['Ended', [since(e.EndedMsAgo, performance.now() - (Date.now() - answer.at)), ' ago']], ['Node', e.Node], ['At index', e.Index],
           ['Released', e.ReleasedCount ? (e.Released || []).map((r) => r.Claim ?? r.Lock).join(', ') || `${counted(e.ReleasedCount, 'lock')}; your token does not permit the names` : 'nothing'],
           e.OnEndDone + e.OnEndRefused > 0 && ['Operations when it ends', `${e.OnEndDone} done, ${e.OnEndRefused} rejected`]))));
   }

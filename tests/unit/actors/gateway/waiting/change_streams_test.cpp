@@ -341,7 +341,7 @@ TEST_CASE("below the oldest retained index all streams start over, with one read
   for (const auto* s : {&one, &two}) {
     CHECK(count(s->text, "id: 0\nevent: reset\n") == 1);
     CHECK(count(s->text, "event: set") == 50);
-    CHECK(s->text.find("\"Reason\":\"floor\"") != std::string::npos);
+    CHECK(s->text.find("\"Reason\":\"not-retained\"") != std::string::npos);
   }
   CHECK(f.parked.size() == 1); // they are a group again, without a change
   f.pass(10s);

@@ -77,9 +77,10 @@ TEST_CASE("a claim that is held shows its fencing token, one that waits its posi
   CHECK(r.body == R"({"ID":"i","Session":"s","State":"held","Fence":812,"Index":811,"TtlMs":14200})");
   CHECK(header(r, "X-Belay-Index") == "811");
   r = render_write(c, waiting(), {}, log_index{811});
-  CHECK(r.body ==
-        R"({"ID":"i","Session":"s","State":"waiting","Place":2,"Ahead":[{"ID":"h","Session":"t","State":"held"},)"
-        R"({"ID":"w","Session":"u","State":"waiting"}],"Index":811})");
+  CHECK(
+      r.body ==
+      R"({"ID":"i","Session":"s","State":"waiting","Position":2,"Place":2,"Ahead":[{"ID":"h","Session":"t","State":"held"},)"
+      R"({"ID":"w","Session":"u","State":"waiting"}],"Index":811})");
 }
 
 TEST_CASE("rejections have the status of their cause, and a reason", "[claims]") {
@@ -169,11 +170,11 @@ TEST_CASE("a resource shows holders with their values, and waiters without", "[c
   CHECK(header(r, "X-Consul-Index") == "9");
   CHECK(
       r.body ==
-      R"({"Kind":"semaphore","Limit":5,"Pinned":false,"HolderCount":1,"Holders":[{"ID":"i","Session":"s","Node":"n1",)"
-      R"("Mode":"exclusive","Permits":1,"Priority":0,"Fence":7,"Value":"dg==","SinceMs":300}],"QueueLength":1,)"
-      R"("Queue":[{"ID":"i","Session":"s","Node":"n1","Mode":"exclusive","Permits":1,"Priority":0,"Place":1,)"
+      R"({"Kind":"semaphore","Limit":5,"LimitFixed":false,"Pinned":false,"HolderCount":1,"Holders":[{"ID":"i","Session":"s","Node":"n1",)"
+      R"("Mode":"exclusive","Permits":1,"Priority":0,"Fence":7,"Value":"dg==","HeldMs":300,"SinceMs":300}],"QueueLength":1,)"
+      R"("Queue":[{"ID":"i","Session":"s","Node":"n1","Mode":"exclusive","Permits":1,"Priority":0,"Position":1,"Place":1,)"
       R"("WaitingMs":500,"DeadlineMs":500}],"Delays":[{"ID":"g","Session":"t","Mode":"exclusive","Permits":2,)"
-      R"("Fence":6,"LeftMs":100}]})");
+      R"("Fence":6,"RemainingMs":100,"LeftMs":100}]})");
 }
 
 TEST_CASE("listings of claims have pages", "[claims]") {
@@ -193,9 +194,10 @@ TEST_CASE("listings of claims have pages", "[claims]") {
 TEST_CASE("graph, guards and ended sessions", "[claims]") {
   state::wait_graph graph;
   graph.edges = {{"a", "i", lock_k, false, "b", true}, {"b", "b", {}, true, "a", false}};
-  CHECK(read_answer(state::claims_graph{}, graph).body ==
-        R"({"Edges":[{"Session":"a","ID":"i","Lock":"k","Blocker":"b","BlockerHolds":true},)"
-        R"({"Session":"b","ID":"b","Hidden":true,"Blocker":"a","BlockerHolds":false}],"Cut":false})");
+  CHECK(
+      read_answer(state::claims_graph{}, graph).body ==
+      R"({"Edges":[{"Session":"a","ID":"i","Lock":"k","Blocker":"b","BlockerHolds":true},)"
+      R"({"Session":"b","ID":"b","Redacted":true,"Hidden":true,"Blocker":"a","BlockerHolds":false}],"Truncated":false,"Cut":false})");
   CHECK(read_answer(state::guards_list{}, state::guard_rows{{{"p/", claim_n, log_index{4}, {}}}}).body ==
         R"([{"Prefix":"p/","Claim":"n","CreateIndex":4}])");
   state::ended_session_rows ended;
@@ -212,9 +214,10 @@ TEST_CASE("graph, guards and ended sessions", "[claims]") {
   s->on_end_done = 1;
   ended.list = {s};
   ended.now = cluster_time{1500};
-  CHECK(read_answer(state::session_ended{"s"}, ended).body ==
-        R"({"ID":"s","Name":"worker","Node":"n1","Cause":"ttl","Index":8,"AgoMs":500,"Released":[{"Lock":"k"},)"
-        R"({"Claim":"n"}],"ReleasedCount":2,"OnEndDone":1,"OnEndRefused":0})");
+  CHECK(
+      read_answer(state::session_ended{"s"}, ended).body ==
+      R"({"ID":"s","Name":"worker","Node":"n1","Cause":"ttl","Index":8,"EndedMsAgo":500,"AgoMs":500,"Released":[{"Lock":"k"},)"
+      R"({"Claim":"n"}],"ReleasedCount":2,"OnEndDone":1,"OnEndRefused":0})");
 }
 
 TEST_CASE("a session shows additional members only if it has them", "[claims]") {
