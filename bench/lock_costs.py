@@ -104,7 +104,7 @@ class Claim(Program):
 
     def give_back(self):
         name = f"claim/bench/{self.what}"
-        self.curl("PUT", f"{name}/hand-over?id={self.session}") if self.hand_over else self.curl("DELETE", f"{name}?id={self.session}")
+        self.curl("PUT", f"{name}/transfer?id={self.session}") if self.hand_over else self.curl("DELETE", f"{name}?id={self.session}")
         self.curl("PUT", f"session/destroy/{self.session}")
 
     def abandon(self):

@@ -5,6 +5,7 @@
 #include "actors/telemetry/fatal_exceptions.hpp"
 #include "actors/telemetry/host_facts.hpp"
 #include "actors/telemetry/log.hpp"
+#include "actors/telemetry/old_names.hpp"
 #include "actors/telemetry/process_facts.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/overloaded.hpp"
@@ -219,6 +220,8 @@ void http_gateway::understand(const http::raw_request& r, exchange& e) {
 
 void http_gateway::understand_now(const http::raw_request& r, exchange& e) {
   auto parsed = http::parse(r, settings_.routes, settings_.uuid);
+  if (parsed.old_name != nullptr)
+    warn_of_old_name(*parsed.old_name);
   if (audit_ != nullptr)
     audit_->begin(e, r, parsed, now());
   std::optional<passed_on_request> for_servers;

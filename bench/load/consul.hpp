@@ -119,7 +119,7 @@ public:
     u64 until = now_ns() + patience_ns;
     for (;;) {
       outcome s =
-          co_await c_.request(req("PUT", "/v1/claim/" + lock_key_ + "/hand-over?id=" + claim_, {}), o_.timeout_ns);
+          co_await c_.request(req("PUT", "/v1/claim/" + lock_key_ + "/transfer?id=" + claim_, {}), o_.timeout_ns);
       if (s != outcome::ok)
         co_return s;
       if (c_.status == 200) // the next holder's claim

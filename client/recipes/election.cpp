@@ -41,6 +41,22 @@ result<std::optional<leader>> leader_in(const answer& a, bool claims) {
   return std::optional<leader>(std::move(out));
 }
 
+/// @param action `/transfer`, or its name before 0.3.0
+request transfer_request(const std::string& name, std::string_view action, const std::string& id,
+                         const std::string& to) {
+  request q("PUT", request::path_of("/v1/claim/", name).append(action));
+  q.query("id", id);
+  if (!to.empty())
+    q.query("to", to);
+  return q;
+}
+
+/// Whether the server may be of 0.2.0, to which `/transfer` is the end of a claim's name: it rejects
+/// the claim without a session, or because the token may not write that name. Nothing was changed.
+bool knows_no_transfer(const answer& a) {
+  return a.status() == 403 || (a.status() == 400 && a.header("X-Belay-Reason") == "parameter");
+}
+
 bool same(const std::optional<leader>& a, const std::optional<leader>& b) {
   if (!a || !b)
     return !a && !b;
@@ -73,13 +89,16 @@ task<status> election::hand_over(hold& office, patience limit, std::string to) {
   if (!office.safe())
     co_return detail::session_error(session_);
   world& w = session_.where();
-  request q("PUT", request::path_of("/v1/claim/", name_) + "/hand-over");
-  q.query("id", office.claim_id());
-  if (!to.empty())
-    q.query("to", to);
+  std::string id = office.claim_id();
+  request q = transfer_request(name_, "/transfer", id, to);
   // The next leader may start before the response arrives.
   office.passing_on(!CLIENT_MUTANT(office_safe_while_passed_on));
   answer a = co_await ask(w, q, limit.deadline(), limit);
+  if (knows_no_transfer(a)) {
+    request old = transfer_request(name_, "/hand-over", id, to);
+    answer again = co_await ask(w, old, limit.deadline(), limit);
+    a = std::move(again);
+  }
   office.passing_on(false);
   if (a.status() == 200) {
     if (!CLIENT_MUTANT(office_kept_after_hand_over))

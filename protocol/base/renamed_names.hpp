@@ -88,6 +88,12 @@ constexpr const renamed_name* find_new_name(name_kind kind, std::string_view nam
   return found == std::end(renamed_names) ? nullptr : found;
 }
 
+/// The present name of a value; the value itself if it was not renamed.
+constexpr std::string_view present_value(std::string_view value) {
+  const auto* row = find_old_name(name_kind::value, value);
+  return row == nullptr ? value : row->name;
+}
+
 /// Warning for the user of an old name: a line of the log or of the standard error.
 inline std::string old_name_warning(const renamed_name& row) {
   const std::string_view dash = row.kind == name_kind::option ? "-" : "";

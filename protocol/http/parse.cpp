@@ -324,6 +324,7 @@ parsed_request parse(const raw_request& r, const route_settings& s, const std::f
   }
   read_headers(c);
   out.action = handle(c, *at);
+  out.old_name = c.old_name;
   out.memory = memory_of(out.action, r, *at);
   if (!c.idempotency_keys.empty() && r.method != "GET" && r.method != "HEAD" && r.method != "OPTIONS")
     make_idempotent(c, out.action);

@@ -21,6 +21,9 @@
 #include <variant>
 #include <vector>
 
+namespace belay {
+struct renamed_name;
+}
 namespace belay::filter {
 class row_filter;
 }
@@ -200,6 +203,7 @@ struct parsed_request {
   std::optional<cached_read> cached = {}; ///< nullopt: without `?cached`, or it has no effect here
   std::size_t memory = 0;                 ///< approximate bytes that the action takes besides the request's text
   access needs = access::unrestricted;    ///< needed permission, if ACLs are on and the action is not a response
+  const renamed_name* old_name = nullptr; ///< old name that the request uses, for a warning; nullptr: none
 };
 
 /// Settings for routing; fixed per process (except by reload).

@@ -25,6 +25,8 @@ struct request_context {
   // Headers that some route uses; the first of each name.
   std::string_view accept, accept_encoding, cache_control, consul_namespace, consul_token, authorization, last_event_id;
   std::vector<std::string_view> idempotency_keys = {}; ///< all of them
+
+  const renamed_name* old_name = nullptr; ///< set by the handler, for parsed_request
 };
 
 /// An agent of this version proves with it that the node is its own; 0.2.0 does not know it.

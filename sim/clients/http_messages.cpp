@@ -1,6 +1,7 @@
 #include "sim/clients/http_messages.hpp"
 
 #include "protocol/base/overloaded.hpp"
+#include "protocol/base/renamed_names.hpp"
 #include "protocol/go_compat/base64.hpp"
 
 #include <boost/json/parse.hpp>
@@ -280,8 +281,7 @@ std::string request_of(const state::command& c) {
           [](const state::claim_ask& a) { return request_of(a); },
           [](const state::claim_release& r) { return request("DELETE", "/v1/claim/" + r.name + "?id=" + r.id); },
           [](const state::claim_hand_over& h) {
-            return request("PUT",
-                           "/v1/claim/" + h.name + "/hand-over?id=" + h.id + (h.to.empty() ? "" : "&to=" + h.to));
+            return request("PUT", "/v1/claim/" + h.name + "/transfer?id=" + h.id + (h.to.empty() ? "" : "&to=" + h.to));
           },
           [](const state::claim_mode_set& m) {
             return request("PUT", "/v1/claim/" + m.name + "/mode?id=" + m.id + "&mode=" + std::string(name_of(m.mode)));
@@ -500,13 +500,22 @@ bool needs_level(const state::command& c) {
          std::holds_alternative<state::session_begin>(c) || std::holds_alternative<state::fenced_txn>(c);
 }
 
+/// The enumerator that a reason stands for, which has a new name in responses if it was renamed.
+template <state::named_enum Enum>
+std::optional<Enum> reason_in(std::string_view text) {
+  for (const auto each : state::names_of<Enum>)
+    if (present_value(each) == text)
+      return state::named<Enum>(each);
+  return std::nullopt;
+}
+
 /// docs/reference/http-extensions.md, "Refusals".
 broken understand_claim_refusal(const http_answer& a, operation& o) {
   state::claim_refusal no;
   no.text = a.body;
   const auto* reason = a.header("X-Belay-Reason");
   const auto why = reason == nullptr ? std::nullopt : state::named<state::claim_error>(*reason);
-  const auto end = reason == nullptr ? std::nullopt : state::named<state::claim_end>(*reason);
+  const auto end = reason == nullptr ? std::nullopt : reason_in<state::claim_end>(*reason);
   const bool known_kind = why && *why == state::claim_error::limit && a.status != 410; // an end has the same name
   if (why && (known_kind || !end)) {
     no.why = *why;
@@ -566,7 +575,7 @@ broken understand_claim(const http_answer& a, operation& o) {
     return std::nullopt;
   }
   const auto* reason = a.header("X-Belay-Reason");
-  if (a.status != 200 || (reason != nullptr && state::named<state::claim_end>(*reason)))
+  if (a.status != 200 || (reason != nullptr && reason_in<state::claim_end>(*reason)))
     return understand_claim_refusal(a, o);
   const auto body = json::parse(a.body);
   if (body.is_bool()) {
@@ -584,7 +593,7 @@ broken understand_claim(const http_answer& a, operation& o) {
 
 std::optional<state::once_refusal> once_refusal_in(const http_answer& a) {
   const auto* reason = a.header("X-Belay-Reason");
-  const auto why = reason == nullptr ? std::nullopt : state::named<state::once_error>(*reason);
+  const auto why = reason == nullptr ? std::nullopt : reason_in<state::once_error>(*reason);
   return why && status_of(*why) == a.status ? std::optional(state::once_refusal{*why, {}}) : std::nullopt;
 }
 

@@ -145,7 +145,7 @@ constexpr example examples[] = {
                            "PUT /v1/claim/$k?session=$2&id=b&kind=rw&mode=shared other"},
     {"semaphore", SEMAPHORE "PUT /v1/claim/$k?session=$1&id=b&permits=1 value"},
     {"election", ELECTION SESSION "PUT /v1/claim/$k?session=$3&id=b value"},
-    {"handed over", CLAIM SESSION "PUT /v1/claim/$k?session=$3&id=b value\nPUT /v1/claim/$k/hand-over?id=a"},
+    {"transferred", CLAIM SESSION "PUT /v1/claim/$k?session=$3&id=b value\nPUT /v1/claim/$k/transfer?id=a"},
     {"mode", SESSION "PUT /v1/claim/$k?session=$1&id=a&kind=rw value\nPUT /v1/claim/$k/mode?id=a&mode=shared"},
     {"limit", SEMAPHORE "PUT /v1/claim/$k/limit?n=8"},
     {"", CLAIM "DELETE /v1/claim/$k?id=a"},

@@ -115,7 +115,7 @@ def elections(n):
     second = n.start("elect", "boss", "--", "echo second >>led; exec sleep 60")
     n.wait("second waits", lambda: "waiting, 1" in n.said("claims", "list", "boss"))
     holder = json.loads(n.ask("GET", "/v1/claim/boss"))["Holders"][0]["ID"]
-    n.ask("PUT", f"/v1/claim/boss/hand-over?id={holder}")
+    n.ask("PUT", f"/v1/claim/boss/transfer?id={holder}")
     ended(first, 2)
     n.wait("second leads", lambda: "second" in n.text("led"))
     second.send_signal(signal.SIGTERM)

@@ -209,7 +209,7 @@ def locks_are_handled(page, base, server, ids):
     page.run(f"[...document.querySelectorAll('tr[data-key=\"{first}\"] button')].find((b) => b.textContent === 'Transfer').click()")
     page.wait_text("Copy as curl")
     said = page.text()
-    check(f"hand-over?id={first}&to={second}" in said and "curl -sS -X PUT" in said, "what will be done is shown as a call of curl")
+    check(f"transfer?id={first}&to={second}" in said and "curl -sS -X PUT" in said, "what will be done is shown as a call of curl")
     in_dialog(page, "Transfer")
     page.wait(f"document.querySelector('tr[data-key=\"{second}\"]')", "worker-4 as the holder")
     held = json.loads(server.ask("GET", "/v1/claim/jobs/nightly-backup")[1])

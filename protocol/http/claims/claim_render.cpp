@@ -128,7 +128,7 @@ response plain_bool(bool yes, const render_options& options) {
 
 response session_is_over(const state::claim_end_record& end) {
   auto r = error_response(404, "session \"" + end.session + "\" ended: " + end.cause);
-  r.headers.emplace_back("X-Belay-Reason", name_of(end.why));
+  r.headers.emplace_back("X-Belay-Reason", present_value(name_of(end.why)));
   return r;
 }
 
@@ -140,7 +140,7 @@ response render_acquire(const state::claim_standing& s, const render_options& op
     r.headers.emplace_back("X-Belay-Index", to_string(s.live->index));
     r.headers.emplace_back("X-Belay-Fence", std::to_string(s.live->fence));
   } else {
-    r.headers.emplace_back("X-Belay-Reason", name_of(s.ended->why));
+    r.headers.emplace_back("X-Belay-Reason", present_value(name_of(s.ended->why)));
   }
   return r;
 }
@@ -253,7 +253,7 @@ response render_claim_refusal(const state::claim_refusal& no) {
     text += edge.blocker;
   }
   auto r = error_response(status_of(no.why), std::move(text));
-  r.headers.emplace_back("X-Belay-Reason", no.ended ? name_of(*no.ended) : name_of(no.why));
+  r.headers.emplace_back("X-Belay-Reason", no.ended ? present_value(name_of(*no.ended)) : name_of(no.why));
   return r;
 }
 

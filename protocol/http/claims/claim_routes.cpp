@@ -1,5 +1,6 @@
 // /v1/claim/, /v1/claims (docs/reference/claims.md).
 
+#include "protocol/base/renamed_names.hpp"
 #include "protocol/go_compat/duration.hpp"
 #include "protocol/http/claims/page_cursor.hpp"
 #include "protocol/http/reading/claim_parameters.hpp"
@@ -13,7 +14,8 @@ namespace belay::http {
 
 namespace {
 
-constexpr auto actions = std::to_array<std::string_view>({"/hand-over", "/mode", "/limit"});
+constexpr std::string_view transfer = "/transfer", old_transfer = "/hand-over";
+constexpr auto actions = std::to_array<std::string_view>({transfer, old_transfer, "/mode", "/limit"});
 
 /// What the path refers to.
 struct claim_target {
@@ -21,10 +23,16 @@ struct claim_target {
   std::string_view action; ///< one of the actions; empty: the claim itself
 };
 
+/// Names may end in `/transfer`, as they could before there was that action: a transfer has no
+/// session, a claim has one.
+bool may_be_transfer(const request_context& c) {
+  return c.request.method == "PUT" && c.query.has("id") && !c.query.has("session");
+}
+
 /// A name may contain slashes: the end of the path decides.
 claim_target target_of(const request_context& c) {
   for (const auto action : actions)
-    if (c.argument.size() > action.size() && c.argument.ends_with(action))
+    if (c.argument.size() > action.size() && c.argument.ends_with(action) && (action != transfer || may_be_transfer(c)))
       return {std::string(c.argument.substr(0, c.argument.size() - action.size())), action};
   return {std::string(c.argument), {}};
 }
@@ -110,7 +118,9 @@ action pin_limit(const request_context& c, std::string name) {
 
 action put_claim(request_context& c, claim_target t) {
   std::string id(c.query.get("id"));
-  if (t.action == "/hand-over")
+  if (t.action == old_transfer)
+    c.old_name = &renamed(name_kind::route, "PUT /v1/claim/NAME/transfer");
+  if (t.action == transfer || t.action == old_transfer)
     return write_request{state::claim_hand_over{std::move(t.name), std::move(id), std::string(c.query.get("to"))}};
   if (t.action == "/mode")
     return change_mode(c, std::move(t.name), std::move(id));

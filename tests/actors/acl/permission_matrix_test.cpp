@@ -155,7 +155,7 @@ const expectation expected[] = {
     {"PUT", "/v1/claim/c/limit?n=3", "", "key-write", 200, "true"},
     {"DELETE", "/v1/claim/c/limit", "", "key-write", 200, "true"},
     {"PUT", "/v1/claim/c/mode?id=" ID "&mode=shared", "", "key-write", 404, ""},
-    {"PUT", "/v1/claim/c/hand-over?id=" ID, "", "key-write", 404, ""},
+    {"PUT", "/v1/claim/c/transfer?id=" ID, "", "key-write", 404, ""},
     {"GET", "/v1/claims", "", "*", 200, ""}, // rows are left out: claims_test
     {"GET", "/v1/claims/graph", "", "*", 200, ""},
     {"PUT", "/v1/guard/app/?claim=c", "", "key-write", 200, "true"},

@@ -56,8 +56,9 @@ void model_server::claim_request(const parsed& p, const request& q, const reply&
   }
   auto name = p.path.substr(10);
   auto id = p.at("id");
-  if (auto at = name.rfind("/hand-over"); at != name.npos && at + 10 == name.size()) {
-    name = name.substr(0, at);
+  const std::string transfer = has_old_names ? "/hand-over" : "/transfer";
+  if (q.method() == "PUT" && !p.has("session") && name.size() > transfer.size() && name.ends_with(transfer)) {
+    name.resize(name.size() - transfer.size());
     auto& c = claims_[name];
     if (c.holders.empty() || c.holders.front().id != id || c.queue.empty()) {
       answer a(409, "nobody waits");
@@ -102,6 +103,12 @@ void model_server::claim_request(const parsed& p, const request& q, const reply&
     c.modify = ++index_;
     grant_claims(name);
     done(answer(200, "true"));
+    return;
+  }
+  if (!p.has("session")) {
+    answer a(400, "Invalid session: missing");
+    a.add_header("X-Belay-Reason", "parameter");
+    done(a);
     return;
   }
   if (!sessions_.count(p.at("session"))) {

@@ -24,6 +24,8 @@ public:
 
   /// While true, every request gets a 500, as without a leader.
   bool leaderless = false;
+  /// It has the names of 0.2.0 (protocol/base/renamed_names.hpp), and none of the later ones.
+  bool has_old_names = false;
   /// Its wall clock.
   std::chrono::system_clock::time_point wall() const {
     auto since = std::chrono::duration_cast<std::chrono::system_clock::duration>(time_.now().time_since_epoch());

@@ -210,6 +210,26 @@ TEST_CASE("an office is won, seen, handed over and resigned", "[client]") {
   }
 }
 
+// A server of 0.2.0 takes `/transfer` for the end of a claim's name.
+TEST_CASE("a leadership is transferred by a server that has only the old name of the request", "[client]") {
+  virtual_cluster c;
+  c.server.has_old_names = true;
+  contender a(c), b(c);
+  election of_a(a.s, "office");
+  election of_b(b.s, "office");
+  auto first = c.run(of_a.campaign("here a", c.within(seconds(5))));
+  REQUIRE(first);
+  CHECK(c.run(of_a.hand_over(*first, c.within(seconds(5)))).because() == reason::invalid); // no candidate waits
+  auto second = of_b.campaign("here b", c.within(minutes(10)));
+  second.start();
+  c.pass(seconds(5));
+  CHECK(c.run(of_a.hand_over(*first, c.within(seconds(5)))));
+  c.pass(seconds(5));
+  REQUIRE(second.done());
+  CHECK(second.take());
+  CHECK(c.server.holders("office") == std::vector<std::string>{b.s.id()});
+}
+
 TEST_CASE("many clients add to one number, and each addition counts once", "[client]") {
   virtual_cluster c(dialect::belay, 7);
   std::vector<task<result<std::int64_t>>> adds;

@@ -106,7 +106,7 @@ export function showResource(box, space, name) {
   const transfer = (from, x) => ask({
     title: `Transfer ${name}`, verb: 'Transfer', danger: true,
     explain: h('p', {}, `Session ${from.Session} loses it, and session ${x.Session} holds it from then on, with a new fencing token.`),
-    call: () => ({ method: 'PUT', path: `${path}/hand-over`, parameters: { id: from.ID, to: x.ID } }),
+    call: () => ({ method: 'PUT', path: `${path}/transfer`, parameters: { id: from.ID, to: x.ID } }),
   });
   const share = (x) => ask({
     title: `Make ${name} shared`, verb: 'Make shared',

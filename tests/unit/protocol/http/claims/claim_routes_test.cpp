@@ -55,8 +55,17 @@ TEST_CASE("missing members of a claim are left to the resource, and it does not 
   CHECK(write_requested("PUT", "/v1/claim/n?session=s&wait=20h").lock_wait == 10min); // as blocking queries
 }
 
+TEST_CASE("a name may end in transfer: a transfer has no session", "[claims]") {
+  const auto claim = written<state::claim_ask>("PUT", "/v1/claim/n/transfer?session=s&id=i");
+  CHECK(claim.name == "n/transfer");
+  CHECK(claim.id == "i");
+  CHECK(written<state::claim_release>("DELETE", "/v1/claim/n/transfer?id=i").name == "n/transfer");
+  CHECK(std::get<state::claim_read>(read_requested("GET", "/v1/claim/n/transfer").query).of.name == "n/transfer");
+  CHECK(written<state::claim_ask>("PUT", "/v1/claim/transfer?session=s").name == "transfer"); // no action
+}
+
 TEST_CASE("other verbs of claims", "[claims]") {
-  const auto over = written<state::claim_hand_over>("PUT", "/v1/claim/a/b/hand-over?id=i&to=j");
+  const auto over = written<state::claim_hand_over>("PUT", "/v1/claim/a/b/transfer?id=i&to=j");
   CHECK(over.name == "a/b");
   CHECK(over.id == "i");
   CHECK(over.to == "j");
