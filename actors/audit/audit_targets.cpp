@@ -83,7 +83,7 @@ struct of_command {
   targets operator()(const state::claim_limit_unset& c) const { return {{"unset-limit", "claim", c.name}}; }
   targets operator()(const state::guard_set& g) const { return {{"set", "guard", g.prefix}}; }
   targets operator()(const state::guard_remove& g) const { return {{"remove", "guard", g.prefix}}; }
-  targets operator()(const state::outcome_seal& s) const { return {{"seal", "outcome", s.key}}; }
+  targets operator()(const state::outcome_seal& s) const { return {{"cancel", "outcome", s.key}}; }
   targets operator()(const state::claims_alarm&) const { return {{"look-at", "claims"}}; }
   targets operator()(const state::waits_withdraw& w) const {
     targets out;

@@ -54,7 +54,7 @@ inline void pester(const target& at, double a_second, counts& counted) {
       request(at, "PUT /v1/event/fire/a?service=" + std::string(200, '(') + "a*)*b"),
       request(at, "PUT /v1/snapshot", std::string("\x1f\x8b") + std::string(2000, 'x')),
       request(at, "PUT /v1/catalog/register", "{\"Node\":\"\\u0000\",\"Address\":\"\"}"),
-      request(at, "DELETE /v1/outcome/unknown"),
+      request(at, "PUT /v1/outcome/unknown/cancel"),
       request(at, "PUT /v1/acl/bootstrap"),
       request(at, "PUT /v1/session/destroy/00000000-0000-0000-0000-000000000000"),
       request(at, "GET /v1/kv/a", {}, "X-Consul-Token: " + std::string(3000, 't') + "\r\n")};

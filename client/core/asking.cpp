@@ -88,6 +88,19 @@ instant try_until(instant now, const patience& limit, repeats how) {
   return now + each;
 }
 
+/// Makes sure that a write never takes effect, unless it did already.
+task<answer> cancel_write(world& w, std::string key, patience limit) {
+  request q("PUT", request::path_of("/v1/outcome/", key).append("/cancel"));
+  q.repeatable();
+  answer a = co_await ask_until_answered(w, q, limit, one_try);
+  if (a.status() != 405)
+    co_return a;
+  request old("DELETE", request::path_of("/v1/outcome/", key)); // a server of 0.2.0
+  old.repeatable();
+  answer again = co_await ask_until_answered(w, old, limit, one_try);
+  co_return again;
+}
+
 } // namespace
 
 /// Each try has a fresh idempotency key. If its response is lost, the outcome of that key is
@@ -113,10 +126,8 @@ task<decision> write_once(world& w, request plain, patience limit, backoff pause
     bool failed = is_failure(a);
     bool unknown = failed && a.judge(true).how() == outcome::unknown;
     if (unknown && keyed) {
-      request seal("DELETE", request::path_of("/v1/outcome/", key));
-      seal.repeatable();
-      answer sealed = co_await ask_until_answered(w, seal, limit, one_try);
-      auto became = outcome_in(sealed);
+      answer cancelled = co_await cancel_write(w, key, limit);
+      auto became = outcome_in(cancelled);
       if (became && became->done && !CLIENT_MUTANT(outcome_ignored)) {
         decision out(std::move(became->answered), lost);
         co_return out;

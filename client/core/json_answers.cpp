@@ -198,7 +198,7 @@ std::optional<write_outcome> outcome_in(const answer& a) {
     return std::nullopt;
   const auto& o = v->get_object();
   auto state = text_at(o, "State");
-  if (state != "done" && state != "void")
+  if (state != "done" && state != "cancelled" && state != "void") // void: before 0.3.0
     return std::nullopt;
   write_outcome out;
   out.done = state == "done";

@@ -63,7 +63,7 @@ txn_failure txn_failure_in(std::string_view body);
 /// `ModifyIndex` of that key in the last result of a transaction that has it; 0 if none has.
 std::uint64_t index_of_result(std::string_view body, std::string_view key);
 
-/// The outcome of a write, from the response to `DELETE /v1/outcome/KEY`. nullopt: malformed.
+/// The outcome of a write, from the response to the request that cancels it. nullopt: malformed.
 struct write_outcome {
   bool done = false; ///< false: the write never takes effect
   answer answered;   ///< the original response, if it is done

@@ -51,8 +51,8 @@ request transfer_request(const std::string& name, std::string_view action, const
   return q;
 }
 
-/// Whether the server may be of 0.2.0, to which `/transfer` is the end of a claim's name: it rejects
-/// the claim without a session, or because the token may not write that name. Nothing was changed.
+/// Whether the server may be of 0.2.0, to which `/transfer` is the end of a claim's name. It
+/// rejects that claim: it has no session, or the token may not write the name. Nothing was changed.
 bool knows_no_transfer(const answer& a) {
   return a.status() == 403 || (a.status() == 400 && a.header("X-Belay-Reason") == "parameter");
 }

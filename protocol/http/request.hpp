@@ -70,6 +70,7 @@ struct render_options {
   bool rules_of_token = false;                           ///< only the rules of a token, in the current syntax
   std::shared_ptr<const filter::row_filter> filter = {}; ///< null: all rows
   std::optional<cache_state> cache = {};                 ///< nullopt: no cache headers
+  bool old_values = false;                               ///< renamed values have their old names: so has the request
 };
 
 /// A read of the replicated state, possibly blocking.

@@ -41,7 +41,7 @@ constexpr route routes[] = {
     {"/v1/claims/graph", method_get, "claims_graph", access::by_state, claims_graph_route},
     {"/v1/guard/", method_put | method_delete, "guard", access::by_state, guard_route},
     {"/v1/guards", method_get, "guards", access::by_state, guards_route},
-    {"/v1/outcome/", method_get | method_delete, "outcome", access::by_state, outcome_route},
+    {"/v1/outcome/", get_put_delete, "outcome", access::by_state, outcome_route},
     {"/v1/status/leader", method_get, "status_leader", access::unrestricted, status_leader_route},
     {"/v1/status/peers", method_get, "status_peers", access::unrestricted, status_peers_route},
     {"/v1/catalog/register", method_put, "catalog_register", access::by_state, catalog_register_route},

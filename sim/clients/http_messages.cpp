@@ -294,7 +294,7 @@ std::string request_of(const state::command& c) {
           [](const state::guard_remove& g) {
             return request("DELETE", "/v1/guard/" + g.prefix + "?fence=" + std::to_string(g.fence));
           },
-          [](const state::outcome_seal& s) { return request("DELETE", "/v1/outcome/" + s.key); },
+          [](const state::outcome_seal& s) { return request("PUT", "/v1/outcome/" + s.key + "/cancel"); },
           [](const auto&) { return std::string(); },
       },
       static_cast<const state::plain_command&>(c));

@@ -160,8 +160,9 @@ constexpr example examples[] = {
     {"with a fence", GUARD "DELETE /v1/guard/$k/?fence=$fence"},
     {"", GUARD "GET /v1/guards"},
     {"", "once PUT /v1/kv/$k/a 1\nGET /v1/outcome/$1"},
+    {"", "once PUT /v1/kv/$k/a 1\nPUT /v1/outcome/$1/cancel"},
+    {"of a write that was never received", "PUT /v1/outcome/$k/cancel\nGET /v1/outcome/$k\nPUT /v1/outcome/$k/cancel"},
     {"", "once PUT /v1/kv/$k/a 1\nDELETE /v1/outcome/$1"},
-    {"of a write that was never received", "DELETE /v1/outcome/$k\nGET /v1/outcome/$k\nDELETE /v1/outcome/$k"},
 
     {"", "GET /v1/status/leader"},
     {"", "GET /v1/status/peers"},

@@ -73,7 +73,7 @@ refused refuse_command(const request_context& c, const state::command& command) 
   if (is_any_of<state::acl_bootstrap>(command))
     return wrong_key("not for the bootstrap of ACLs, which takes effect only once anyway");
   if (is_any_of<state::outcome_seal>(command))
-    return wrong_key("not for the request that seals a key, which is safe to repeat");
+    return wrong_key("not for the request that cancels a write, which is safe to repeat");
   if (makes_acl_row(command) && c.request.body.size() > state::kept_answer_bytes_max)
     return error_response(413, "with an Idempotency-Key, policies, roles and tokens must have at most " +
                                    std::to_string(state::kept_answer_bytes_max) + " bytes");

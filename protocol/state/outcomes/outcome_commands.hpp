@@ -20,7 +20,8 @@ inline constexpr auto fields_of<once_request> = std::tuple{
     field<&once_request::requested>{},
 };
 
-/// `DELETE /v1/outcome/KEY`: returns the write's outcome, or prevents it forever. See state::reply.
+/// `PUT /v1/outcome/KEY/cancel`: returns the write's outcome, or prevents it forever. See
+/// state::reply.
 struct outcome_seal {
   static constexpr command_tag tag = command_tag::outcome_seal;
 

@@ -163,6 +163,7 @@ const expectation expected[] = {
     {"DELETE", "/v1/guard/app/", "", "", 200, "true"}, // key write and operator write
     {"GET", "/v1/guards", "", "*", 200, ""},
     {"GET", "/v1/outcome/k", "", "*", 404, ""}, // only its own writes are visible
+    {"PUT", "/v1/outcome/k/cancel", "", "*", 200, "\"cancelled\""},
     {"DELETE", "/v1/outcome/k", "", "*", 200, "\"void\""},
     {"GET", "/v1/kv/app/a?claims", "", "key-read key-write", 404, ""},
     {"PUT", "/v1/kv/app/a?acquire=" ID "&queue=1s", "1", "key-write", 200, "true"},

@@ -233,11 +233,13 @@ task<void> count(world& w, counter& n, int rounds, std::int64_t& done, std::int6
   }
 }
 
-verdict run_counting(dialect speaks, std::uint64_t seed) {
+/// @param old_names the server is of 0.2.0
+verdict run_counting(dialect speaks, std::uint64_t seed, bool old_names = false) {
   virtual_time::fault_rates rates;
   rates.answer_lost = 100'000;
   rates.request_lost = 50'000;
   virtual_cluster c(speaks, seed, rates);
+  c.server.has_old_names = old_names;
   counter n(c.client, "n");
   std::int64_t done = 0;
   std::int64_t unknown = 0;
@@ -358,6 +360,7 @@ TEST_CASE("sessions, turns and counters hold their guarantees under faults", "[c
     CHECK(run_renewals(seed) == "");
     CHECK(run_sharing(seed) == "");
     CHECK(run_counting(dialect::belay, seed) == "");
+    CHECK(run_counting(dialect::belay, seed, true) == "");
     CHECK(run_counting(dialect::consul, seed) == "");
   }
 }

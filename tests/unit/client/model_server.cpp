@@ -101,13 +101,19 @@ void model_server::take(const request& q, reply done) {
 
 /// docs/reference/exactly-once.md. @returns whether that answers the request
 bool model_server::settled(const parsed& p, const request& q, reply& done) {
-  if (starts_with(p.path, "/v1/outcome/") && q.method() == "DELETE") {
+  if (starts_with(p.path, "/v1/outcome/") && q.method() == "PUT" && has_old_names) {
+    done(answer(405, "method PUT not allowed"));
+    return true;
+  }
+  if (starts_with(p.path, "/v1/outcome/") && (q.method() == "PUT" || q.method() == "DELETE")) {
     auto key = p.path.substr(12);
+    if (q.method() == "PUT")
+      key.resize(key.rfind("/cancel"));
     auto found = outcomes_.find(key);
     json::object o;
-    o["State"] = found == outcomes_.end() ? "void" : "done";
+    o["State"] = found == outcomes_.end() ? (q.method() == "PUT" ? "cancelled" : "void") : "done";
     if (found == outcomes_.end()) {
-      sealed_.insert(key);
+      cancelled_.insert(key);
     } else {
       o["Status"] = found->second.status();
       o["Body"] = found->second.body();
@@ -120,8 +126,8 @@ bool model_server::settled(const parsed& p, const request& q, reply& done) {
   for (const auto& [name, key] : q.headers()) {
     if (name != "Idempotency-Key")
       continue;
-    if (sealed_.count(key)) {
-      done(answer(410, "sealed"));
+    if (cancelled_.count(key)) {
+      done(answer(410, "cancelled"));
       return true;
     }
     if (auto found = outcomes_.find(key); found != outcomes_.end()) {

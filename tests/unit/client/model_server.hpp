@@ -185,7 +185,7 @@ private:
   std::map<std::string, resource> claims_;
   std::set<std::string> ended_claims_;
   std::map<std::string, answer> outcomes_; ///< by idempotency key
-  std::set<std::string> sealed_;
+  std::set<std::string> cancelled_;
   std::vector<parked> parked_;
   std::vector<change> changes_;
   std::uint64_t floor_ = 0;

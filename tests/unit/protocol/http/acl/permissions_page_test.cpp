@@ -126,7 +126,7 @@ constexpr request_rule rules_by_request[] = {
      "`key:write` of the prefix and of everything under it; without `?fence=` also `operator:write`"},
     {"/v1/guards", "GET", "`key:read` of each prefix"},
     {"/v1/outcome/", "GET", "any valid token; it finds only writes of the same token"},
-    {"/v1/outcome/", "DELETE",
+    {"/v1/outcome/", "PUT DELETE",
      "any valid token; with `acl.default_policy = \"deny\"` one with at least one rule. It affects only writes of the "
      "same token"},
     {"/v1/catalog/register", "PUT", registers},

@@ -63,6 +63,7 @@ TEST_CASE("which requests take an idempotency key: table") {
       {"PUT", "/v1/claim/c/limit?n=3", "", false},
       {"PUT", "/v1/session/renew/5f1a1a6e-0c8e-4d8f-9a55-2f6d3f1f1a01", "", false},
       {"PUT", "/v1/acl/bootstrap", "", false},
+      {"PUT", "/v1/outcome/k/cancel", "", false},
       {"DELETE", "/v1/outcome/k", "", false},
       {"PUT", "/v1/agent/check/pass/c", "", false},
       {"PUT", "/v1/agent/reload", "", false},
@@ -145,7 +146,11 @@ TEST_CASE("outcomes are requested with a consistent read") {
   const auto read = read_requested("GET", "/v1/outcome/k-1?stale");
   CHECK(read.mode == consistency::consistent);
   CHECK(std::get<state::outcome_read>(read.query).key == "k-1");
-  CHECK(written<state::outcome_seal>("DELETE", "/v1/outcome/k-1").key == "k-1");
+  CHECK(written<state::outcome_seal>("PUT", "/v1/outcome/k-1/cancel").key == "k-1");
+  CHECK(written<state::outcome_seal>("PUT", "/v1/outcome/cancel/cancel").key == "cancel");
+  CHECK(refusal_to("PUT", "/v1/outcome/k-1").status == 400);
+  CHECK(refusal_to("PUT", "/v1/outcome/cancel").status == 400);
+  CHECK(refusal_to("PUT", "/v1/outcome//cancel").status == 301);
   CHECK(refusal_to("GET", "/v1/outcome/").status == 400);
   CHECK(refusal_to("GET", "/v1/outcome/a/b").status == 400);
 }
@@ -169,13 +174,13 @@ TEST_CASE("answers of exactly once") {
                         row{state::once_error::full, 429}}) {
     const auto no = render_write(add, state::reply{state::once_refusal{r.why, {}}}, {}, log_index{12});
     CHECK(no.status == r.status);
-    CHECK(header(no, "X-Belay-Reason") == name_of(r.why));
+    CHECK(header(no, "X-Belay-Reason") == (r.status == 410 ? "cancelled" : name_of(r.why)));
     CHECK(header(no, "X-Belay-Index") == "(none)");
   }
   const state::command seal = state::outcome_seal{"k", {}};
   state::reply nothing;
   nothing.decided_at = log_index{9};
-  CHECK(render_write(seal, nothing, {}, log_index{12}).body == R"({"State":"void","Index":9})");
+  CHECK(render_write(seal, nothing, {}, log_index{12}).body == R"({"State":"cancelled","Index":9})");
   CHECK(render_write(seal, again, {}, log_index{12}).body ==
         R"({"State":"done","Index":5,"Status":200,"Body":"{\"Value\":-7,\"Index\":5}"})");
   state::reply no(false);
