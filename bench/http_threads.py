@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The benefit of several HTTP threads (http_config.fronts). Two cores cannot show it by themselves.
+"""The benefit of several HTTP threads (http_config.threads). Two cores cannot show it by themselves.
 So each HTTP thread gets a tenth of a core, by a group of its own in the kernel's CPU controller
 (cgroup v1), and is the only scarce resource. See README.md."""
 
@@ -14,7 +14,7 @@ import generator
 from blocking_queries import Queries, wait_until_parked
 from servers import cluster, leader_of, scratch
 
-GROUPS = "/sys/fs/cgroup/cpu/belay_fronts"
+GROUPS = "/sys/fs/cgroup/cpu/belay_threads"
 PERIOD_US = 10_000  # short, so that a thread that has used up its share does not pause for long
 
 
@@ -58,15 +58,15 @@ def wake(server, watchers, times):
     return statistics.median(took)
 
 
-def measure(options, fronts):
+def measure(options, count):
     figures = {}
-    with scratch(options.folder, "fronts") as (folder, servers):
-        servers += cluster(options.binary, folder, 1, {"http_config": {"fronts": fronts}, "limits": {"http_max_conns_per_client": 0}})
+    with scratch(options.folder, "threads") as (folder, servers):
+        servers += cluster(options.binary, folder, 1, {"http_config": {"threads": count}, "limits": {"http_max_conns_per_client": 0}})
         server = leader_of(servers)
         generator.fill(options.load, servers, 1000)
-        threads = threads_named(server.process.pid, "front")
-        if len(threads) != fronts:
-            raise SystemExit(f"{len(threads)} threads serve clients, and not {fronts}")
+        threads = threads_named(server.process.pid, "http")
+        if len(threads) != count:
+            raise SystemExit(f"{len(threads)} threads serve clients, and not {count}")
         if options.share < 1:
             for number, thread in enumerate(threads):
                 limit(thread, number, options.share)
@@ -91,10 +91,10 @@ def main():
     generator.add_arguments(parser)
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--share", type=float, default=0.1, help="of a core for each thread (default 0.1); 1: no limit")
-    parser.add_argument("--fronts", default="1,2,4")
+    parser.add_argument("--threads", default="1,2,4")
     parser.add_argument("--watchers", type=int, default=1000, help="who wait for one key (default 1000)")
     options = parser.parse_args()
-    kinds = [int(n) for n in options.fronts.split(",")]
+    kinds = [int(n) for n in options.threads.split(",")]
     figures = {n: [] for n in kinds}
     try:
         for _ in range(options.rounds):
@@ -103,7 +103,7 @@ def main():
     finally:
         remove_groups()
     names = list(figures[kinds[0]][0])
-    print("| | " + " | ".join(f"{n} front{'s' if n > 1 else ''}" for n in kinds) + " | " + " | ".join(f"{n} : {kinds[0]}" for n in kinds[1:]) + " |")
+    print("| | " + " | ".join(f"{n} thread{'s' if n > 1 else ''}" for n in kinds) + " | " + " | ".join(f"{n} : {kinds[0]}" for n in kinds[1:]) + " |")
     print("|---|" + "--:|" * (2 * len(kinds) - 1))
     for name in names:
         values = [statistics.median(f[name] for f in figures[n]) for n in kinds]

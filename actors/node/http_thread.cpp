@@ -17,7 +17,7 @@ http_gateway_actor http_thread::spawn(caf::actor_system& system, const node_acto
 
 void http_thread::start() {
   thread_ = std::thread([this] { http_loop(loop_, [this] { return gateway_->last_answer(); }).run(); });
-  pthread_setname_np(thread_.native_handle(), "front"); // name in tools that list threads
+  pthread_setname_np(thread_.native_handle(), "http"); // name in tools that list threads
 }
 
 void http_thread::run_to_the_end() {

@@ -167,7 +167,7 @@ running_node::running_node(const node_config& config, const identity& who, node_
   plan.self = member_of(config, who);
   plan.datacenter = config.datacenter;
   plan.bootstrap_expect = static_cast<std::uint32_t>(config.bootstrap ? 1 : config.bootstrap_expect);
-  plan.admit_newcomers = config.admit_unverified_servers;
+  plan.admit_newcomers = config.allow_unauthenticated_servers;
   plan.cluster_id = who.cluster_id;
   plan.promised = std::move(promised);
   plan.node_meta = config.node_meta;
@@ -248,7 +248,7 @@ status running_node::start() {
     f->start();
   }
   if (http_threads_.size() > 1)
-    log::info("node", "clients distributed over several threads", {{"fronts", http_threads_.size()}});
+    log::info("node", "clients distributed over several threads", {{"threads", http_threads_.size()}});
   actors_->begin();
   return done{};
 }

@@ -3,6 +3,7 @@
 #include "actors/node/config/keys.hpp"
 #include "actors/node/disk/peer_keyring.hpp"
 #include "actors/telemetry/log.hpp"
+#include "actors/telemetry/old_names.hpp"
 #include "protocol/base/mutants.hpp"
 
 namespace belay::actors {
@@ -58,7 +59,7 @@ void warn_of_open_port(const node_config& config, const tls::credentials& in_for
   log::warn("node", "servers are accepted without credentials: any process that reaches the server port can act as one",
             {{"server_port", config.server_port},
              {"advice", "use encrypt or certificates: docs/operate/security.md"},
-             {"admit_unverified_servers", config.admit_unverified_servers ? 1 : 0}});
+             {"allow_unauthenticated_servers", config.allow_unauthenticated_servers ? 1 : 0}});
 }
 
 reloader::reloader(parsed_command_line started, config_reader read, parts what)
@@ -104,6 +105,8 @@ status reloader::try_reload() {
   config_ = std::move(next);
   for (const auto& line : read->warnings)
     log::warn("agent", line);
+  for (const auto* row : read->old_names)
+    warn_of_old_name(*row);
   notify_waiting_for_start(read->settings);
   log::info("node", "configuration reloaded");
   return done{};

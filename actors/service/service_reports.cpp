@@ -123,9 +123,9 @@ void service_reports::log_stall(const watchdog::decision& v) {
   else
     log::error("node", "component stalled; watchdog notifications stopped",
                {{"component", v.http_moves                          ? "raft"
-                              : v.raft_moves || !numbers_->has_raft ? "front"
-                                                                    : "front and raft"},
-                {"front_ms", ms(v.http)},
+                              : v.raft_moves || !numbers_->has_raft ? "http"
+                                                                    : "http and raft"},
+                {"http_ms", ms(v.http)},
                 {"raft_ms", ms(v.raft)}});
 }
 

@@ -4,6 +4,7 @@
 #include "actors/node/disk/data_directory.hpp"
 #include "actors/node/node.hpp"
 #include "actors/telemetry/log.hpp"
+#include "actors/telemetry/old_names.hpp"
 #include "cli/commands/all.hpp"
 #include "cli/flags/options.hpp"
 #include "cli/help/nearest.hpp"
@@ -119,6 +120,8 @@ int agent(const arguments& args, terminal t) {
   t.out << banner(config) << std::flush;
   for (const auto& line : begun.warnings)
     log::warn("agent", line);
+  for (const auto* row : begun.old_names)
+    actors::warn_of_old_name(*row);
   // A client that closes its connection during a response must not end the node.
   std::signal(SIGPIPE, SIG_IGN);
 
@@ -138,7 +141,10 @@ int validate(const options& o, terminal t) {
   auto parsed = actors::parse_config_files(o.words(), o.value("config-format"));
   if (auto* wrong = std::get_if<actors::config_error>(&parsed))
     return error(t, "Config validation failed: " + wrong->text);
-  const auto& warnings = std::get<actors::parsed_command_line>(parsed).warnings;
+  const auto& accepted = std::get<actors::parsed_command_line>(parsed);
+  auto warnings = accepted.warnings;
+  for (const auto* row : accepted.old_names)
+    warnings.push_back(old_name_warning(*row));
   if (o.json()) {
     t.out << pretty(boost::json::object{{"Valid", true}, {"Warnings", boost::json::value_from(warnings)}});
   } else if (!o.on("quiet")) {

@@ -1,4 +1,4 @@
-// Several HTTP threads (http_config.fronts). Each serves a share of the connections, limits apply
+// Several HTTP threads (http_config.threads). Each serves a share of the connections, limits apply
 // to all together, and a client's write is visible through every other connection.
 
 #include "tests/cluster/cluster_fixture.hpp"
@@ -20,7 +20,7 @@ std::vector<std::uint64_t> used_by_http_threads(pid_t pid) {
     std::ifstream(task.path() / "comm") >> name;
     std::uint64_t used = 0;
     std::ifstream(task.path() / "schedstat") >> used;
-    if (name == "front")
+    if (name == "http")
       out.push_back(used);
   }
   return out;
@@ -30,7 +30,7 @@ std::vector<std::uint64_t> used_by_http_threads(pid_t pid) {
 
 TEST_CASE("several HTTP threads share the connections, and none returns old data", "[limits][http_threads]") {
   auto cluster = ready_cluster(
-      1, {{"http_config", {{"fronts", http_threads}}}, {"limits", {{"http_max_conns_per_client", clients}}}});
+      1, {{"http_config", {{"threads", http_threads}}}, {"limits", {{"http_max_conns_per_client", clients}}}});
   auto& node = cluster->node(0);
   auto all = all_connections(node.http_port(), clients);
   const auto ask = [&](std::size_t i, const std::string& method, const std::string& target,

@@ -122,7 +122,7 @@ TEST_CASE("a server that has left returns to the members it knew if rejoin_after
 TEST_CASE("the only voter stays while there is a read replica", "[leave]") {
   raise_file_limit();
   server_cluster cluster(server_command::from_environment(BELAY_BINARY_DIR),
-                         cluster_options{1, "node", {{"admit_unverified_servers", true}}, 1});
+                         cluster_options{1, "node", {{"allow_unauthenticated_servers", true}}, 1});
   cluster.start_all();
   cluster.wait_ready();
   auto& voter = cluster.node(0);

@@ -76,7 +76,7 @@ TEST_CASE("a client agent notifies that it is ready without a server", "[service
 
 // A thread that hangs keeps the ports, the process and every connection: only the watchdog notices.
 TEST_CASE("a server with one stalled thread does not notify its watchdog", "[service]") {
-  const std::string name = GENERATE("front", "caf.multiplexer");
+  const std::string name = GENERATE("http", "caf.multiplexer");
   INFO(name);
   managed_server under(" WATCHDOG_USEC=4000000");
   under.node->start();

@@ -99,7 +99,7 @@ json::object server_cluster::config_of(std::size_t i) const {
   if (relays_ != nullptr)
     config["advertise_addr"] = peer_relays::host(i);
   if (options_.replicas > 0)
-    config["admit_unverified_servers"] = true;
+    config["admit_unverified_servers"] = true; // the old name: servers of 0.2.0 are started with it, too
   if (i < voters())
     config["bootstrap_expect"] = voters();
   else

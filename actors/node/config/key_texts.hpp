@@ -21,7 +21,7 @@ bootstrap = false
 bootstrap_expect = 0
   Number of servers that must discover each other before the first election; 0 or more.
   Must be equal on all servers. Ignored once the cluster exists.
-admit_unverified_servers = false
+allow_unauthenticated_servers = false
   Accept every server that connects with the right datacenter: any process that reaches the peer
   port can then become a voter.
   Otherwise only these are accepted: a server that replaces a lost member with its name and address,
@@ -195,7 +195,7 @@ http_config.allowed_hosts = see text
   Others get 403 (DNS rebinding). *Belay only.*
 http_config.use_cache = true
   `?cached` has an effect ([operations.md](../operate/operations.md#client-agents)).
-http_config.fronts = half the number of cores, from 1 to 4
+http_config.threads = half the number of cores, from 1 to 4
   Number of threads with which a server serves clients, 1 to 16; each has its share of the
   connections. A client agent has one. *Belay only.*
 telemetry.prometheus_retention_time = `0s`
@@ -204,6 +204,9 @@ telemetry.disable_hostname
   As true: names of metrics never contain the host name.
 telemetry.metrics_prefix = `consul`
   Prefix of the name of each metric ([metrics.md](metrics.md)).
+telemetry.old_names = true
+  Metrics that 0.3.0 has renamed are also shown by their old names
+  ([upgrading.md](../operate/upgrading.md#from-02-to-03)). Ends with 0.4.0. *Belay only.*
 telemetry.circonus_api_app telemetry.circonus_api_token telemetry.circonus_api_url
 telemetry.circonus_broker_id telemetry.circonus_broker_select_tag
 telemetry.circonus_check_display_name telemetry.circonus_check_force_metric_activation

@@ -24,7 +24,7 @@ constexpr config_key keys[] = {
     {"server", boolean, effective},
     {"bootstrap", boolean, effective},
     {"bootstrap_expect", integer, effective},
-    {"admit_unverified_servers", boolean, effective},
+    {"allow_unauthenticated_servers", boolean, effective},
     {"data_dir", text, effective},
     {"node_name", text, effective},
     {"node_id", text, effective},
@@ -104,12 +104,13 @@ constexpr config_key keys[] = {
     {"http_config.allow_write_http_from", list, effective},
     {"http_config.allowed_hosts", list, effective},
     {"http_config.use_cache", boolean, effective},
-    {"http_config.fronts", integer, effective},
+    {"http_config.threads", integer, effective},
 
     {"telemetry", section, effective},
     {"telemetry.prometheus_retention_time", duration, effective},
     {"telemetry.disable_hostname", boolean, as_if_true},
     {"telemetry.metrics_prefix", text, effective},
+    {"telemetry.old_names", boolean, effective},
     {"telemetry.circonus_api_app", text, none},
     {"telemetry.circonus_api_token", text, none},
     {"telemetry.circonus_api_url", text, none},
@@ -417,23 +418,27 @@ std::string type_complaint(const config_key& key, const std::string& path, const
 
 /// A member of a section: its key, and its name in paths.
 struct found_key {
-  const config_key* key; ///< null: unknown
-  std::string name;      ///< in lower case, except for free names
+  const config_key* key;                  ///< null: unknown
+  std::string name;                       ///< in lower case, except for free names
+  const renamed_name* old_name = nullptr; ///< the row, if the text has the old name of the key
 };
 
 /// @param section the beginning of the paths in the table, followed by a dot
 found_key find_member(const std::string& section, std::string_view written) {
   auto name = lower_case(written);
+  const auto* row = find_old_name(name_kind::config_key, section + name);
+  if (row != nullptr)
+    name = row->name.substr(section.size()); // a renamed key stays in its section
   if (const auto* key = find_config_key(section + name); key != nullptr && name != any_name)
-    return {key, std::move(name)};
+    return {key, std::move(name), row};
   return {find_config_key(section + std::string(any_name)), std::string(written)};
 }
 
 /// Takes the known keys of one source, with their locations.
 class source_check {
 public:
-  source_check(const std::string& source, source_locations& locations, config_problems& problems)
-      : source_(source), locations_(locations), problems_(problems) {}
+  source_check(const std::string& source, placed_config& out, config_problems& problems)
+      : source_(source), locations_(out.locations), old_names_(out.old_names), problems_(problems) {}
 
   /// @param prefix prefix of the paths in messages
   /// @param section_path prefix of the paths in the table
@@ -443,7 +448,7 @@ public:
     json::object out;
     for (const auto& member : in) {
       const std::string written(member.key());
-      const auto [key, name] = find_member(section_path, written);
+      const auto [key, name, old_name] = find_member(section_path, written);
       const auto path = prefix + name;
       const auto* there = at != nullptr ? at->member(written) : nullptr;
       if (!key) {
@@ -461,6 +466,8 @@ public:
         complain(config_problem::kind::wrong_type, type_complaint(*key, path, inner), there, path);
         continue;
       }
+      if (!is_same_by_both_names(path, old_name, out.if_contains(name), inner, there))
+        continue;
       note(path, there);
       if (key->kind == section)
         out[name] = known(inner.get_object(), path + ".", std::string(key->path) + ".", inside);
@@ -478,6 +485,22 @@ public:
   }
 
 private:
+  /// Notes an old name. @param before the value under the other name; null: none
+  /// @returns false after reporting that the values differ
+  bool is_same_by_both_names(const std::string& path, const renamed_name* old_name, const json::value* before,
+                             const json::value& now, const file_locations* at) {
+    if (old_name != nullptr && std::find(old_names_.begin(), old_names_.end(), old_name) == old_names_.end())
+      old_names_.push_back(old_name);
+    const auto* row = find_new_name(name_kind::config_key, path);
+    if (row == nullptr || before == nullptr || *before == now)
+      return true;
+    problems_.add({config_problem::kind::value,
+                   {},
+                   std::string(row->name) + " and its old name " + std::string(row->old_name) +
+                       " have different values: remove the old name",
+                   location_of(at)});
+    return false;
+  }
   source_location location_of(const file_locations* at) const {
     return {source_, at != nullptr ? at->at : file_location{}};
   }
@@ -493,6 +516,7 @@ private:
 
   const std::string& source_;
   source_locations& locations_;
+  std::vector<const renamed_name*>& old_names_;
   config_problems& problems_;
 };
 
@@ -610,7 +634,7 @@ const config_key* find_config_key(std::string_view path) {
 
 placed_config check_config_source(const std::string& source, const config_text& text, config_problems& problems) {
   placed_config out;
-  source_check check(source, out.locations, problems);
+  source_check check(source, out, problems);
   out.values = check.known(text.values, "", "", &text.locations);
   // One definition is a list of one.
   for (const auto& key : keys)
@@ -621,6 +645,9 @@ placed_config check_config_source(const std::string& source, const config_text& 
 }
 
 void merge_config(placed_config& into, const placed_config& later) {
+  for (const auto* row : later.old_names)
+    if (std::find(into.old_names.begin(), into.old_names.end(), row) == into.old_names.end())
+      into.old_names.push_back(row);
   for (const auto& member : later.values)
     merge_member(into, into.values, "", "", member.key(), member.value(), later);
 }

@@ -4,6 +4,7 @@
 
 #include "actors/node/config/problems.hpp"
 #include "actors/node/config/text.hpp"
+#include "protocol/base/renamed_names.hpp"
 
 #include <boost/json/object.hpp>
 
@@ -42,14 +43,16 @@ std::span<const config_key> config_keys();
 /// Finds a key by its path in the table. nullptr: none. All keys below an opaque one are known.
 const config_key* find_config_key(std::string_view path);
 
-/// A parsed configuration: keys in lower case, values of the right types, and the location of each
-/// in its file.
+/// A parsed configuration: present names of keys in lower case, values of the right types, and the
+/// location of each in its file.
 struct placed_config {
   boost::json::object values;
   source_locations locations;
+  std::vector<const renamed_name*> old_names = {}; ///< the old names that it uses, each once
 };
 
-/// Converts keys to lower case and checks names and types of one source. Omits invalid ones.
+/// Converts keys to lower case and old names to present ones, and checks names and types of one
+/// source. Omits invalid ones. Different values under both names of a key are an error.
 placed_config check_config_source(const std::string& source, const config_text& text, config_problems& problems);
 
 /// Later values replace earlier ones; lists are appended; sections and maps are merged by key.

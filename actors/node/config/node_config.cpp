@@ -60,7 +60,7 @@ void decode_formation(decoder& d, node_config& c, std::vector<std::string>& warn
   d.get("server", c.server);
   d.get("bootstrap", c.bootstrap);
   d.get("bootstrap_expect", expect, -int_max, int_max);
-  d.get("admit_unverified_servers", c.admit_unverified_servers);
+  d.get("allow_unauthenticated_servers", c.allow_unauthenticated_servers);
   bool non_voting = false;
   d.get("read_replica", c.read_replica);
   d.get("non_voting_server", non_voting);
@@ -256,11 +256,11 @@ void decode_limits(decoder& d, node_config& c) {
   decode_networks(d, "http_config.allow_write_http_from", c.allow_write_http_from);
   decode_allowed_hosts(d, c);
   d.get("http_config.use_cache", c.use_cache);
-  d.get("http_config.fronts", c.http_threads, 1, static_cast<int>(vitals::http_threads_max));
+  d.get("http_config.threads", c.http_threads, 1, static_cast<int>(vitals::http_threads_max));
   const auto all_http_threads = static_cast<std::uint64_t>(c.http_threads) * c.bytes_in_flight_least;
   if (c.http_max_bytes_in_flight != 0 && c.http_max_bytes_in_flight < all_http_threads)
-    d.wrong("http_config.fronts",
-            "http_config.fronts: this number requires limits.http_max_bytes_in_flight of at least " +
+    d.wrong("http_config.threads",
+            "http_config.threads: this number requires limits.http_max_bytes_in_flight of at least " +
                 std::to_string(all_http_threads) + ", or 0");
   d.get("disable_http_unprintable_char_filter", c.disable_http_unprintable_char_filter);
   c.ui = c.dev;
@@ -330,6 +330,7 @@ void decode_operation(decoder& d, node_config& c) {
   d.get("pid_file", c.pid_file);
   d.get("telemetry.prometheus_retention_time", c.prometheus_retention_time);
   d.get("telemetry.metrics_prefix", c.metrics_prefix);
+  d.get("telemetry.old_names", c.old_metric_names);
 }
 
 void decode_data_dir(decoder& d, node_config& c) {
@@ -379,6 +380,7 @@ std::variant<parsed_command_line, config_error> decode(const placed_config& merg
     warnings.push_back(line);
   }
   out.warnings = std::move(warnings);
+  out.old_names = merged.old_names;
   out.settings = merged.values;
   return out;
 }

@@ -19,6 +19,10 @@
 #include <variant>
 #include <vector>
 
+namespace belay {
+struct renamed_name;
+}
+
 namespace belay::actors {
 
 /// The section `acl`, and its predecessors, the keys of Consul 1.3.
@@ -47,9 +51,9 @@ struct node_config {
 
   // Forming a cluster
   bool server = false;
-  bool bootstrap = false;                ///< bootstrap, or bootstrap_expect = 1, or -dev
-  bool admit_unverified_servers = false; ///< servers that dial this cluster become members without an operator
-  bool read_replica = false;             ///< read_replica or non_voting_server: a server without a vote
+  bool bootstrap = false;                     ///< bootstrap, or bootstrap_expect = 1, or -dev
+  bool allow_unauthenticated_servers = false; ///< servers that dial this cluster become members without an operator
+  bool read_replica = false;                  ///< read_replica or non_voting_server: a server without a vote
   int bootstrap_expect = 0; ///< bootstrap_expect if above 1: number of servers that elect a leader. Otherwise 0
   /// autopilot: written by the leader if nothing is set; nullopt: no such section.
   std::optional<state::autopilot_settings> autopilot;
@@ -116,7 +120,7 @@ struct node_config {
   std::map<std::string, std::string> response_headers; ///< http_config.response_headers
   std::vector<std::string> block_endpoints;            ///< http_config.block_endpoints: path prefixes answered with 403
   bool use_cache = true;                               ///< http_config.use_cache
-  int http_threads = 0; ///< http_config.fronts: number of HTTP threads; 0: as many as fit this machine
+  int http_threads = 0; ///< http_config.threads: number of HTTP threads; 0: as many as fit this machine
   std::vector<std::string> allow_write_http_from; ///< http_config.allow_write_http_from: CIDR; empty: all
   /// http_config.allowed_hosts: host names by which clients may call this server; nullopt: any
   std::optional<std::vector<std::string>> allowed_hosts;
@@ -140,12 +144,15 @@ struct node_config {
   std::string pid_file;
   duration prometheus_retention_time{0}; ///< telemetry.prometheus_retention_time; 0: no text format
   std::string metrics_prefix = "consul";
+  bool old_metric_names = true; ///< telemetry.old_names: renamed metrics have their old names, too
 };
 
 struct parsed_command_line {
   node_config config;
   std::vector<std::string> warnings; ///< for the log, at warn
-  boost::json::object settings;      ///< all sources merged, as changed_keys() compares it
+  /// Old names of keys; warn_of_old_name() logs each once (old_names.hpp)
+  std::vector<const renamed_name*> old_names;
+  boost::json::object settings; ///< all sources merged, as changed_keys() compares it
 };
 
 struct config_error {

@@ -23,7 +23,7 @@ struct changed_key {
 const std::vector<changed_key> changes{
     {"bootstrap", R"("bootstrap":false)", R"("bootstrap":true)"},
     {"bootstrap_expect", R"("bootstrap_expect":3)", R"("bootstrap_expect":5)"},
-    {"admit_unverified_servers", "", R"("admit_unverified_servers":true)"},
+    {"allow_unauthenticated_servers", "", R"("allow_unauthenticated_servers":true)"},
     {"data_dir", "", R"("data_dir":"/nonexistent/other")"},
     {"leave_on_terminate", "", R"("leave_on_terminate":true)"},
     {"skip_leave_on_interrupt", "", R"("skip_leave_on_interrupt":false)"},
@@ -88,10 +88,11 @@ const std::vector<changed_key> changes{
     {"http_config.block_endpoints", "", R"("http_config":{"block_endpoints":["/v1/kv"]})"},
     {"http_config.allow_write_http_from", "", R"("http_config":{"allow_write_http_from":["10.0.0.0/8"]})"},
     {"http_config.use_cache", "", R"("http_config":{"use_cache":false})"},
-    {"http_config.fronts", "", R"("http_config":{"fronts":2})"},
+    {"http_config.threads", "", R"("http_config":{"threads":2})"},
     {"http_config.allowed_hosts", "", R"("http_config":{"allowed_hosts":["a"]})"},
     {"telemetry.prometheus_retention_time", "", R"("telemetry":{"prometheus_retention_time":"1s"})"},
     {"telemetry.metrics_prefix", "", R"("telemetry":{"metrics_prefix":"a"})"},
+    {"telemetry.old_names", "", R"("telemetry":{"old_names":false})"},
     {"acl.enabled", "", R"("acl":{"enabled":true})"},
     {"acl.default_policy", "", R"("acl":{"default_policy":"deny"})"},
     {"acl.enable_key_list_policy", "", R"("acl":{"enable_key_list_policy":true})"},
@@ -193,7 +194,7 @@ private:
 std::string reported(const node_config& c) {
   member_list m;
   m(c.dev)(c.data_dir)(c.node_name)(c.node_id)(c.datacenter)(c.node_meta);
-  m(c.server)(c.bootstrap)(c.admit_unverified_servers)(c.bootstrap_expect)(c.joins);
+  m(c.server)(c.bootstrap)(c.allow_unauthenticated_servers)(c.bootstrap_expect)(c.joins);
   m(c.leave_on_terminate)(c.skip_leave_on_interrupt)(c.rejoin_after_leave)(c.read_replica)(c.autopilot.has_value());
   if (const auto& p = c.autopilot) {
     m(p->cleanup_dead_servers)(p->last_contact_threshold_ns)(p->max_trailing_logs)(p->min_quorum);
@@ -232,7 +233,7 @@ std::string reported(const node_config& c) {
   m(c.audit.has_value());
   if (c.audit)
     m(c.audit->file.path)(c.audit->enforced);
-  m(c.pid_file)(c.prometheus_retention_time)(c.metrics_prefix);
+  m(c.pid_file)(c.prometheus_retention_time)(c.metrics_prefix)(c.old_metric_names);
   return m.text();
 }
 

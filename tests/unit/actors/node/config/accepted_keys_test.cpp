@@ -74,7 +74,7 @@ TEST_CASE("all keys that matter of Consul 1.8 are accepted with their defaults")
       "policy_ttl":"30s","token_ttl":"30s","tokens":{"master":"","default":"","agent":"","agent_master":"","replication":""}},
     "autopilot":{"cleanup_dead_servers":true,"last_contact_threshold":"200ms","max_trailing_logs":250,"server_stabilization_time":"10s",
       "min_quorum":0},
-    "http_config":{"response_headers":{},"block_endpoints":[],"allow_write_http_from":[],"use_cache":true,"fronts":2},
+    "http_config":{"response_headers":{},"block_endpoints":[],"allow_write_http_from":[],"use_cache":true,"threads":2},
     "cert_file":"","key_file":"","ca_file":"","ca_path":"","verify_incoming":false,"verify_incoming_https":false,"verify_incoming_rpc":false,
     "verify_outgoing":false,"verify_server_hostname":false,"tls_min_version":"tls12",
     "telemetry":{"disable_hostname":false,"prometheus_retention_time":"0s","metrics_prefix":"consul"},

@@ -1,6 +1,7 @@
 // How a node reads its flags and files: Consul's texts in rejections, because tools compare them.
 
 #include "actors/node/config/checks.hpp"
+#include "actors/node/config/keys.hpp"
 #include "actors/node/config/node_config.hpp"
 #include "tests/harness/scratch.hpp"
 #include "tests/unit/actors/node/named_certificates.hpp"
@@ -53,7 +54,59 @@ bool mentions(const std::vector<std::string>& lines, const std::string& text) {
   return false;
 }
 
+/// Members of a configuration with a value for each path, all in the same section.
+std::string members_with(const std::vector<std::pair<std::string_view, std::string>>& values) {
+  std::string section, out;
+  for (const auto& [path, value] : values) {
+    const auto dot = path.find('.');
+    section = path.substr(0, dot == path.npos ? 0 : dot);
+    out += (out.empty() ? "\"" : ",\"") + std::string(path.substr(dot == path.npos ? 0 : dot + 1)) + "\":" + value;
+  }
+  return section.empty() ? out : "\"" + section + "\":{" + out + "}";
+}
+
 } // namespace
+
+TEST_CASE("a renamed key is accepted by its old name, which is reported once") {
+  scratch_folder f;
+  std::size_t rows = 0;
+  for (const auto& row : renamed_names) {
+    if (row.kind != name_kind::config_key)
+      continue;
+    INFO(row.old_name);
+    ++rows;
+    const auto* key = find_config_key(row.name);
+    REQUIRE(key != nullptr);
+    CHECK(find_config_key(row.old_name) == nullptr);
+    const std::string value = key->kind == config_kind::boolean ? "true" : "2";
+    const std::string other = key->kind == config_kind::boolean ? "false" : "3";
+    const auto now = accepted(file_with(f, members_with({{row.name, value}})));
+    CHECK(now.old_names.empty());
+    for (const auto& text :
+         {members_with({{row.old_name, value}}), members_with({{row.old_name, value}, {row.name, value}}),
+          members_with({{row.name, value}, {row.old_name, value}})}) {
+      INFO(text);
+      const auto old = accepted(file_with(f, text));
+      CHECK(old.settings == now.settings);
+      CHECK(old.old_names == std::vector<const renamed_name*>{&row});
+    }
+    for (const auto& text : {members_with({{row.old_name, value}, {row.name, other}}),
+                             members_with({{row.name, value}, {row.old_name, other}})}) {
+      INFO(text);
+      CHECK(refused(file_with(f, text))
+                .text.find(std::string(row.name) + " and its old name " + std::string(row.old_name) +
+                           " have different values: remove the old name (") == 0);
+    }
+  }
+  CHECK(rows > 0);
+  // A later source overrides an earlier one, whichever names they use.
+  const auto both = accepted({"-config-file", f.write("1.json", R"({"http_config":{"fronts":2}})"), "-config-file",
+                              f.write("2.json", R"({"http_config":{"threads":3}})"), "-config-file",
+                              f.write("3.json", R"({"http_config":{"FRONTS":4}})"), "-server",
+                              "-data-dir=/nonexistent/d", "-bind=127.0.0.1"});
+  CHECK(both.config.http_threads == 4);
+  CHECK(both.old_names.size() == 1);
+}
 
 TEST_CASE("defaults are Consul's") {
   auto c = accepted({"-server", "-data-dir=/nonexistent/d", "-bind", "127.0.0.1"}).config;
@@ -86,7 +139,7 @@ TEST_CASE("every effective key reaches its field") {
     "performance":{"raft_multiplier":1,"rpc_hold_timeout":"3s"},
     "raft_snapshot_threshold":5,"raft_snapshot_interval":"6s","raft_trailing_logs":7,"session_ttl_min":"1s","default_query_time":"1m","max_query_time":"2m",
     "http_config":{"response_headers":{"X-A":"b"},"block_endpoints":["/v1/event"],"allow_write_http_from":["10.0.0.0/8"],"allowed_hosts":["belay.test"]},
-    "disable_http_unprintable_char_filter":true,"admit_unverified_servers":true,"telemetry":{"prometheus_retention_time":"24h","metrics_prefix":"b"},
+    "disable_http_unprintable_char_filter":true,"allow_unauthenticated_servers":true,"telemetry":{"prometheus_retention_time":"24h","metrics_prefix":"b","old_names":false},
     "node_meta":{"k":"v"},"enable_script_checks":true,"discovery_max_stale":"5s","default_consistency":"consistent")"));
   const auto& c = p.config;
   CHECK(c.bootstrap_expect == 3);
@@ -122,9 +175,10 @@ TEST_CASE("every effective key reaches its field") {
   CHECK(c.allow_write_http_from == std::vector<std::string>{"10.0.0.0/8"});
   CHECK(c.allowed_hosts == std::vector<std::string>{"belay.test"});
   CHECK(c.disable_http_unprintable_char_filter);
-  CHECK(c.admit_unverified_servers);
+  CHECK(c.allow_unauthenticated_servers);
   CHECK(c.prometheus_retention_time == 24h);
   CHECK(c.metrics_prefix == "b");
+  CHECK_FALSE(c.old_metric_names);
   CHECK(c.node_meta.at("k") == "v");
   CHECK(c.enable_script_checks);
   CHECK(c.discovery_max_stale == 5s);
@@ -274,9 +328,9 @@ TEST_CASE("complaints about configurations") {
       {R"("check_http_allow":["10.0.0.1"])", "check_http_allow: invalid CIDR address: 10.0.0.1"},
       {R"("limits":{"http_max_bytes_in_flight":1000})",
        "limits.http_max_bytes_in_flight must be 0 or at least 67108864"},
-      {R"("http_config":{"fronts":9})",
-       "http_config.fronts: this number requires limits.http_max_bytes_in_flight of at least 603979776, or 0"},
-      {R"("http_config":{"fronts":17})", "http_config.fronts must be a whole number from 1 to 16"},
+      {R"("http_config":{"threads":9})",
+       "http_config.threads: this number requires limits.http_max_bytes_in_flight of at least 603979776, or 0"},
+      {R"("http_config":{"threads":17})", "http_config.threads must be a whole number from 1 to 16"},
       {R"("http_config":{"allowed_hosts":["http://a"]})",
        "http_config.allowed_hosts: not a host name, \".\" and a domain, or \"*\": http://a"},
       {R"("retry_join":["provider=aws tag=x"])", "retry_join: finding servers through a cloud provider is not "
