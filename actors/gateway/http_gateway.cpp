@@ -406,7 +406,8 @@ void http_gateway::ask_around(exchange& e, const gateway_settings::order& what) 
 
 void http_gateway::show_metrics(exchange& e, const http::local_request& r) {
   if (!r.prometheus) {
-    e.answer = answer_metrics(r, metrics_, settings_.metrics_prefix, wall_seconds(), e.options);
+    e.answer =
+        answer_metrics(r, metrics_, settings_.metrics_prefix, settings_.old_metric_names, wall_seconds(), e.options);
     return;
   }
   const auto process = std::make_shared<process_facts>();
@@ -418,7 +419,7 @@ void http_gateway::show_metrics(exchange& e, const http::local_request& r) {
       },
       [this, process](exchange& waiting, const std::string&) {
         waiting.answer = answer_metrics(std::get<http::local_request>(waiting.what), metrics_, settings_.metrics_prefix,
-                                        wall_seconds(), waiting.options);
+                                        settings_.old_metric_names, wall_seconds(), waiting.options);
         append_prometheus(waiting.answer->body, *process);
       });
 }
@@ -820,7 +821,7 @@ void http_gateway::tick() {
     connections_.sweep(t);
     large_answers_.tick();
     const auto used = held.used();
-    metrics_.held_bytes(std::exchange(held_counted_, used), used);
+    metrics_.buffered_bytes(std::exchange(held_counted_, used), used);
   }
   for (const auto& news : access_watches_.tick(t))
     reauthorized(news);

@@ -81,6 +81,7 @@ struct gateway_settings {
   forward::shedding_rules shedding;
   std::optional<audit_rules> audit; ///< nullopt: no audit log; otherwise node_actors has an audit_log
   std::string metrics_prefix = "belay";
+  bool old_metric_names = true;      ///< shows renamed metrics by their old names, too
   std::uint64_t seed = 1;            ///< seed of jitter and, unless `uuid` is set, of session ids
   std::function<std::string()> uuid; ///< fresh random UUID, lower case
   /// Non-blocking; calls `then`, on any thread, with an error; empty: none. Null: nothing to do.

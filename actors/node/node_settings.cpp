@@ -118,6 +118,7 @@ gateway_settings gateway_settings_of(const node_config& config, const identity& 
   if (config.audit)
     g.audit = audit_rules{config.audit->enforced};
   g.metrics_prefix = config.metrics_prefix;
+  g.old_metric_names = config.old_metric_names;
   g.disk = config.data_dir;
   g.uuid = random_uuid;
   g.wall_clock = [] { return std::chrono::system_clock::now(); };

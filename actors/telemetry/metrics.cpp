@@ -1,6 +1,7 @@
 #include "actors/telemetry/metrics.hpp"
 
 #include "actors/telemetry/process_facts.hpp"
+#include "protocol/base/renamed_names.hpp"
 #include "protocol/go_compat/json_output.hpp"
 
 #include <algorithm>
@@ -60,6 +61,14 @@ std::string label_value(std::string_view text) {
   std::string out;
   for (const char c : text)
     out += c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20 ? '_' : c;
+  return out;
+}
+
+/// The names by which a metric is shown: the present one and, if wanted, the one before 0.3.0.
+std::vector<std::string_view> shown_names(std::string_view name, bool old_names) {
+  std::vector<std::string_view> out{name};
+  if (const auto* row = old_names ? find_new_name(name_kind::metric, name) : nullptr)
+    out.push_back(row->old_name);
   return out;
 }
 
@@ -201,16 +210,16 @@ std::array<metrics::number_ref, 28> metrics::gauges() const {
        {"outcomes.bytes", &outcome_bytes_, "estimated bytes of these outcomes; at most 256 MiB"},
        {"watch.parked_queries", &parked_, "number of waiting blocking queries"},
        {"changes.bytes", &changes_bytes_, "bytes of key changes that are kept for the change feed"},
-       {"changes.floor", &changes_floor_,
+       {"changes.oldest_index", &oldest_change_,
         "oldest retained index of the change feed: changes up to it are gone. A client that reconnects gets its "
         "changes if its cursor is newer; the distance to `raft.applied_index` shows how long a client can be away"},
        {"changes.streams", &change_streams_, "number of open streams of the change feed"},
-       {"changes.streams_behind", &change_streams_behind_,
+       {"changes.lagging_streams", &lagging_streams_,
         "number of these streams that still receive existing keys or earlier changes"},
        {"changes.queued_bytes", &change_streams_queued_,
         "bytes of changes that wait for slow streams, counted once for each stream; at most 1 MiB for a stream"},
        {"http.connections", &connections_, "number of open client connections"},
-       {"http.held_bytes", &held_bytes_,
+       {"http.buffered_bytes", &buffered_bytes_,
         "bytes of requests without a response and of responses that clients have not read; the limit is "
         "`limits.http_max_bytes_in_flight`"},
        {"audit.broken", &audit_broken_, "1 while the audit log cannot be written, else 0. Alarm at 1"}}};
@@ -393,7 +402,7 @@ std::string metrics::history_json() const {
   return history_.json(interval);
 }
 
-std::string metrics::json(std::string_view prefix, std::int64_t now) const {
+std::string metrics::json(std::string_view prefix, std::int64_t now, bool old_names) const {
   closed_interval c;
   {
     std::lock_guard lock(interval_mutex_);
@@ -410,7 +419,7 @@ std::string metrics::json(std::string_view prefix, std::int64_t now) const {
   out += stamp;
   out += "\",\"Gauges\":[";
   bool first = true;
-  const auto gauge = [&](const char* name, const auto& value, const std::string& labels) {
+  const auto gauge = [&](std::string_view name, const auto& value, const std::string& labels) {
     out += first ? "{\"Name\":\"" : ",{\"Name\":\"";
     first = false;
     out += json_name(prefix, name) + "\",\"Value\":";
@@ -419,7 +428,8 @@ std::string metrics::json(std::string_view prefix, std::int64_t now) const {
   };
   for (const auto& g : gauges())
     if (const auto value = g.value->load(std::memory_order_relaxed); value != unknown)
-      gauge(g.name, value, "");
+      for (const auto name : shown_names(g.name, old_names))
+        gauge(name, value, "");
   for (const auto& c : certificates_now()) {
     std::string labels;
     go_compat::append_json_string(labels += "\"certificate\":", c.name);
@@ -461,17 +471,19 @@ std::string metrics::json(std::string_view prefix, std::int64_t now) const {
   return out;
 }
 
-std::string metrics::prometheus(std::string_view prefix) const {
+std::string metrics::prometheus(std::string_view prefix, bool old_names) const {
   std::string out;
   for (const auto& g : gauges()) {
     const auto value = g.value->load(std::memory_order_relaxed);
     if (value == unknown)
       continue;
-    const auto name = prometheus_name(prefix, g.name);
-    append_header(out, name, "gauge");
-    out += name + " ";
-    append(out, value);
-    out += '\n';
+    for (const auto shown : shown_names(g.name, old_names)) {
+      const auto name = prometheus_name(prefix, shown);
+      append_header(out, name, "gauge");
+      out += name + " ";
+      append(out, value);
+      out += '\n';
+    }
   }
   const auto certificates = certificates_now();
   const auto days_name = prometheus_name(prefix, certificates_name);

@@ -127,9 +127,9 @@ public:
   /// The search for a deadlock was given up because of its size (docs/reference/claims.md, rule 32).
   void deadlock_search_cut() { bump(deadlock_searches_cut_); }
   void parked_queries(std::size_t n) { set(parked_, n); }
-  void changes_kept(std::size_t bytes, std::uint64_t floor) {
+  void changes_kept(std::size_t bytes, std::uint64_t oldest_index) {
     set(changes_bytes_, bytes);
-    set(changes_floor_, floor);
+    set(oldest_change_, oldest_index);
   }
   /// On the leader: sessions with a running TTL; elsewhere none.
   void session_timers(std::size_t n) { set(session_timers_, n); }
@@ -146,7 +146,7 @@ public:
   };
   void change_streams(const streams_counted& before, const streams_counted& now) {
     add(change_streams_, before.streams, now.streams);
-    add(change_streams_behind_, before.behind, now.behind);
+    add(lagging_streams_, before.behind, now.behind);
     add(change_streams_queued_, before.queued, now.queued);
   }
   /// Log entries between a stream's position and the applied index, at the time of a read for the
@@ -171,7 +171,7 @@ public:
   /// A large answer was rendered; another client got an answer that was rendered for others.
   void rendering() { bump(renderings_); }
   void shared_answer() { bump(shared_answers_); }
-  void held_bytes(std::size_t before, std::size_t now) { add(held_bytes_, before, now); }
+  void buffered_bytes(std::size_t before, std::size_t now) { add(buffered_bytes_, before, now); }
   /// @param route static text
   void request(std::string_view route, int status, std::chrono::nanoseconds took);
 
@@ -196,11 +196,12 @@ public:
   static constexpr std::int64_t interval = 10; ///< seconds, as in Consul
 
   /// The last complete interval, in the form of docs/contract/09; before that, counts since start.
-  std::string json(std::string_view prefix, std::int64_t now) const;
+  /// @param old_names also shows renamed metrics by the names that they had before 0.3.0
+  std::string json(std::string_view prefix, std::int64_t now, bool old_names = true) const;
   /// A row for each interval of the last hour (metrics_history).
   std::string history_json() const;
   /// Prometheus text format; counters and histograms since the start.
-  std::string prometheus(std::string_view prefix) const;
+  std::string prometheus(std::string_view prefix, bool old_names = true) const;
   /// Generates docs/reference/metrics.md, with a description of each metric.
   static std::string reference();
 
@@ -250,9 +251,9 @@ private:
   std::atomic<std::uint64_t> term_{0}, leader_{0}, last_index_{0}, commit_index_{0}, applied_index_{0}, peers_{0},
       disk_full_{0}, keys_{0}, claims_held_{0}, claims_waiting_{0}, claims_queued_bytes_{0}, claim_ends_{0},
       claim_end_bytes_{0}, deadlock_searches_cut_{0}, outcomes_kept_{0}, outcome_bytes_{0}, outcomes_replayed_{0},
-      parked_{0}, changes_bytes_{0}, changes_floor_{0}, change_streams_{0}, change_streams_behind_{0},
+      parked_{0}, changes_bytes_{0}, oldest_change_{0}, change_streams_{0}, lagging_streams_{0},
       change_streams_queued_{0}, change_streams_cut_{0}, change_streams_reset_{0}, connections_{0}, clock_skew_{0},
-      held_bytes_{0}, audit_broken_{0};
+      buffered_bytes_{0}, audit_broken_{0};
   std::atomic<std::uint64_t> autopilot_healthy_{unknown}, failure_tolerance_{unknown}, session_timers_{0};
   distribution fsync_, batch_, checkpoint_, commit_time_, last_contact_, kv_write_, transaction_, session_write_,
       session_renewal_, session_invalidated_, registration_, deregistration_, change_stream_lag_;

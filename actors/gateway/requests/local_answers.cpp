@@ -420,14 +420,14 @@ http::response answer_decided(const http::local_request& request, write_result& 
 }
 
 http::response answer_metrics(const http::local_request& request, const metrics& m, std::string_view prefix,
-                              std::int64_t now, const http::render_options& options) {
+                              bool old_names, std::int64_t now, const http::render_options& options) {
   if (request.history)
     return http::json_response(m.history_json(), options);
   if (!request.prometheus)
-    return http::json_response(m.json(prefix, now), options);
+    return http::json_response(m.json(prefix, now, old_names), options);
   http::response answer;
   answer.content_type = "text/plain; version=0.0.4; charset=utf-8";
-  answer.body = m.prometheus(prefix);
+  answer.body = m.prometheus(prefix, old_names);
   return answer;
 }
 

@@ -58,7 +58,8 @@ http::response answer_health(const http::local_request& request, const status_re
 /// and agent_join and keyring with raft_peer's; moves the texts out of `r`.
 http::response answer_decided(const http::local_request& request, write_result& r, const http::render_options& options);
 /// Answers agent_metrics. `now`: seconds since 1970
+/// @param old_names as for metrics::json()
 http::response answer_metrics(const http::local_request& request, const metrics& m, std::string_view prefix,
-                              std::int64_t now, const http::render_options& options);
+                              bool old_names, std::int64_t now, const http::render_options& options);
 
 } // namespace belay::actors

@@ -1016,8 +1016,8 @@ TEST_CASE("one rendering serves all queries woken by the same change", "[gateway
   CHECK(first.status == 200);
   CHECK(first.has("X-Consul-Index: 9"));
   // While hardly any client has read it, it exists once.
-  CHECK(eventually([&] { return gauge_in(f.numbers(), "http_held_bytes") >= first.body.size(); }));
-  CHECK(gauge_in(f.numbers(), "http_held_bytes") < 2 * first.body.size());
+  CHECK(eventually([&] { return gauge_in(f.numbers(), "http_buffered_bytes") >= first.body.size(); }));
+  CHECK(gauge_in(f.numbers(), "http_buffered_bytes") < 2 * first.body.size());
   http::read_request same;
   same.query = state::kv_list{"tree"};
   CHECK((first.body == http::answer_read(same, *rows, {}, {}).body));
@@ -1026,7 +1026,7 @@ TEST_CASE("one rendering serves all queries woken by the same change", "[gateway
   CHECK(count_in(f.numbers(), "http_renderings") == 1);
   // No client needs it now.
   f.sync();
-  CHECK(eventually([&] { return gauge_in(f.numbers(), "http_held_bytes") < first.body.size() / 10; }));
+  CHECK(eventually([&] { return gauge_in(f.numbers(), "http_buffered_bytes") < first.body.size() / 10; }));
 }
 
 TEST_CASE("a response in another format, or filtered, has its own rendering", "[gateway][large]") {
@@ -1152,12 +1152,12 @@ TEST_CASE("a large answer to a write counts while its client takes it", "[gatewa
   f.behind().check_index = log_index{12};
   auto slow = f.client(4096);
   slow.send(put("/v1/txn", R"([{"KV":{"Verb":"get-tree","Key":"tree"}},{"KV":{"Verb":"delete","Key":"k"}}])"));
-  CHECK(eventually([&] { return gauge_in(f.numbers(), "http_held_bytes") > 8'000'000; }));
+  CHECK(eventually([&] { return gauge_in(f.numbers(), "http_buffered_bytes") > 8'000'000; }));
   const auto r = slow.read();
   CHECK(r.status == 200);
   CHECK(r.has("X-Belay-Index: 12"));
   CHECK((r.body == http::render_write(state::txn{}, results_of(*tree), {}).body));
-  CHECK(eventually([&] { return gauge_in(f.numbers(), "http_held_bytes") < 100'000; }));
+  CHECK(eventually([&] { return gauge_in(f.numbers(), "http_buffered_bytes") < 100'000; }));
 }
 
 TEST_CASE("a rendering without a waiting client ends", "[gateway][large]") {
@@ -1173,7 +1173,7 @@ TEST_CASE("a rendering without a waiting client ends", "[gateway][large]") {
   f.behind().hold_reads = false;
   auto other = f.client();
   CHECK(other.ask(get("/v1/kv/a")).status == 200);
-  CHECK(eventually([&] { return gauge_in(f.numbers(), "http_held_bytes") < 100'000; }));
+  CHECK(eventually([&] { return gauge_in(f.numbers(), "http_buffered_bytes") < 100'000; }));
   CHECK(count_in(f.numbers(), "http_renderings") == 0);
 }
 
@@ -1190,8 +1190,8 @@ TEST_CASE("a very large answer is rendered as its client takes it", "[gateway][l
   f.sync();
   auto other = f.client();
   CHECK(other.ask(put("/v1/kv/b", "1")).body == "true");
-  CHECK(eventually([&] { return gauge_in(f.numbers(), "http_held_bytes") > 1'000'000; })); // its rows
-  CHECK(gauge_in(f.numbers(), "http_held_bytes") < 8'000'000);
+  CHECK(eventually([&] { return gauge_in(f.numbers(), "http_buffered_bytes") > 1'000'000; })); // its rows
+  CHECK(gauge_in(f.numbers(), "http_buffered_bytes") < 8'000'000);
   const auto all = slow.rest();
   CHECK(all.starts_with("HTTP/1.1 200 OK\r\n"));
   CHECK(all.find("Transfer-Encoding: chunked\r\n") != all.npos);

@@ -486,13 +486,13 @@ TEST_CASE("the lag of streams is counted", "[changes]") {
   };
   auto& s = f.open(requested_for::position);
   CHECK(shown("streams") == 1);
-  CHECK(shown("streams_behind") == 0);
+  CHECK(shown("lagging_streams") == 0);
   s.takes = false;
   f.set("a/1", std::string(1000, 'v')); // belongs to its exchange
   CHECK(shown("queued_bytes") == 0);
   f.set("a/2", std::string(1000, 'v'));
   CHECK(shown("queued_bytes") > 1336); // in base64
-  CHECK(shown("streams_behind") == 0);
+  CHECK(shown("lagging_streams") == 0);
   s.takes = true;
   f.pump();
   CHECK(shown("queued_bytes") == 0);
@@ -507,9 +507,9 @@ TEST_CASE("the lag of streams is counted", "[changes]") {
   f.followers.emplace_back(streams_fixture::follower{&e, {}, {}, false});
   f.streams.begin(e, f.now);
   f.pump();
-  CHECK(shown("streams_behind") == 1);
+  CHECK(shown("lagging_streams") == 1);
   f.streams.close(e);
-  CHECK(shown("streams_behind") == 0);
+  CHECK(shown("lagging_streams") == 0);
   CHECK(shown("queued_bytes") == 0);
 }
 
