@@ -4,6 +4,7 @@
 #include "cli/flags/options.hpp"
 #include "cli/help/nearest.hpp"
 #include "cli/help/usage.hpp"
+#include "protocol/base/renamed_names.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -73,6 +74,10 @@ int find_and_run(const arguments& words, terminal t) {
       return 0;
     }
     name += (used ? " " : "") + words[used];
+    if (const auto* row = find_old_name(name_kind::command, name)) {
+      t.err << old_name_warning(*row) << "\n";
+      name = row->name;
+    }
     bool is_group = false;
     for (const auto& c : all_commands()) {
       if (c.name == name)

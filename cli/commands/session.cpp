@@ -1,9 +1,10 @@
-// `belay session create|destroy|list|info|renew|why`, which Consul has only in its API.
+// `belay session create|destroy|list|info|renew|explain`, which Consul has only in its API.
 
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"
 #include "cli/output/json_text.hpp"
 #include "cli/output/table.hpp"
+#include "protocol/base/renamed_names.hpp"
 #include "protocol/go_compat/duration.hpp"
 #include "protocol/go_compat/url.hpp"
 
@@ -112,7 +113,9 @@ int renew_session(const options& o, terminal t) {
   auto line = "Session renewed: " + id;
   if (const auto left = answer.number("x-belay-session-ttl-ms")) {
     line += " (" + go_compat::format_duration(std::chrono::milliseconds(*left)) + " left)";
-    facts.emplace("TTLLeftMs", *left);
+    constexpr const auto& remaining = renamed(name_kind::printed, "TTLRemainingMs");
+    facts.emplace(remaining.name, *left);
+    facts.emplace(remaining.old_name, *left);
   }
   return succeed(o, t, line, std::move(facts));
 }
@@ -139,7 +142,7 @@ std::string end_text(const json::value& end) {
   return table(rows, 6);
 }
 
-int why_session_ended(const options& o, terminal t) {
+int explain_end(const options& o, terminal t) {
   const auto id = one_word(o, t);
   const auto client = o.client(t);
   const auto answer = client.ask("GET", "/v1/session/ended/" + go_compat::escape_path(id), o.query());
@@ -204,14 +207,14 @@ std::vector<command> session_commands() {
        .examples = {{"session renew 84e36472-e0a5-4d7b-9b60-96f6c7c1f2a2", "Print the time until it expires"},
                     {"session renew -format=json 84e36472-e0a5-4d7b-9b60-96f6c7c1f2a2", "Print it as JSON"}},
        .run = renew_session},
-      {.name = "session why",
+      {.name = "session explain",
        .help = "Explain why a session has ended",
        .operands = "ID",
        .text = "Servers remember the last 10,000 ended sessions. They have no entry for a live session.",
-       .examples = {{"session why 84e36472-e0a5-4d7b-9b60-96f6c7c1f2a2", "Print the cause, and what was released"},
-                    {"session why -format=json 84e36472-e0a5-4d7b-9b60-96f6c7c1f2a2 | jq -r .Cause",
+       .examples = {{"session explain 84e36472-e0a5-4d7b-9b60-96f6c7c1f2a2", "Print the cause, and what was released"},
+                    {"session explain -format=json 84e36472-e0a5-4d7b-9b60-96f6c7c1f2a2 | jq -r .Cause",
                      "Print only the cause"}},
-       .run = why_session_ended},
+       .run = explain_end},
   };
 }
 

@@ -4,6 +4,7 @@
 #include "cli/api/api_tls.hpp"
 #include "cli/help/nearest.hpp"
 #include "cli/help/usage.hpp"
+#include "protocol/base/renamed_names.hpp"
 #include "protocol/go_compat/duration.hpp"
 #include "protocol/go_compat/flags.hpp"
 #include "protocol/go_compat/syntax.hpp"
@@ -77,6 +78,20 @@ std::string complaint_about(const flag& f, const std::string& value) {
 
 namespace {
 
+/// A flag as it was named on a command line.
+struct named_flag {
+  const flag* it;                         ///< nullptr: no flag has the name
+  const renamed_name* old_name = nullptr; ///< the row, if the name is the old one
+};
+
+named_flag flag_named(const std::vector<flag>& flags, std::string_view name) {
+  if (const auto* f = find_flag(flags, name))
+    return {f};
+  const auto* row = find_old_name(name_kind::option, name);
+  const auto* f = row == nullptr ? nullptr : find_flag(flags, row->name);
+  return {f, f == nullptr ? nullptr : row};
+}
+
 /// The index of the operand that begins the command that this command runs; npos: there is none.
 std::size_t first_of_command(std::string_view operands) {
   std::size_t number = 0;
@@ -107,7 +122,7 @@ const std::string* late_flag(const std::vector<std::string>& words, const comman
       continue;
     name.remove_prefix(name[1] == '-' ? 2 : 1);
     name = name.substr(0, name.find('='));
-    const bool known = name == "h" || name == "help" || find_flag(flags, name) != nullptr;
+    const bool known = name == "h" || name == "help" || flag_named(flags, name).it != nullptr;
     if (known || !takes_data(c.operands))
       return &words[i];
   }
@@ -133,13 +148,14 @@ std::optional<int> options::parse(const arguments& args, terminal t) {
   const auto is_help = [](std::string_view name) { return name == "h" || name == "help"; };
   std::string unknown;
   go_compat::flag_reader words(args, [&](std::string_view name) -> std::optional<go_compat::flag_takes> {
-    if (const auto* f = find_flag(flags, name))
+    if (const auto* f = flag_named(flags, name).it)
       return f->kind == flag_kind::toggle ? go_compat::flag_takes::nothing : go_compat::flag_takes::value;
     if (is_help(name))
       return go_compat::flag_takes::nothing;
     unknown = name;
     return std::nullopt;
   });
+  const renamed_name* old_name = nullptr; // no command has two
   for (;;) {
     auto given = words.next();
     if (!given) {
@@ -154,12 +170,20 @@ std::optional<int> options::parse(const arguments& args, terminal t) {
     }
     if (!*given)
       break;
-    const auto* f = find_flag(flags, (*given)->name);
+    const auto [f, row] = flag_named(flags, (*given)->name);
     if (f == nullptr) {
       t.out << usage(*command_);
       return 0;
     }
-    const auto& value = values_[std::string(f->name)].emplace_back((*given)->value.value_or("true"));
+    auto& all = values_[std::string(f->name)];
+    const auto& value = all.emplace_back((*given)->value.value_or("true"));
+    if (row != nullptr && std::exchange(old_name, row) == nullptr)
+      t.err << old_name_warning(*row) << "\n";
+    if (old_name != nullptr && f->name == old_name->name && all.front() != value) {
+      wrong_usage(t, "-" + std::string(f->name) + " and its old name -" + std::string(old_name->old_name) +
+                         " have different values");
+      return command_->failed;
+    }
     if (const auto complaint = complaint_about(*f, value); !complaint.empty()) {
       wrong_usage(t, complaint);
       return command_->failed;

@@ -63,7 +63,7 @@ def locks(n):
     check([line[0] for line in lines] == ["0", "1", "2"], f"order {lines}")
     check(int(lines[0][1]) < int(lines[1][1]) < int(lines[2][1]), f"fences {lines}")
     n.said("session", "destroy", session)
-    why = n.said("session", "why", session)
+    why = n.said("session", "explain", session)
     check("Cause" in why and "destroyed" in why, why)
 
 
@@ -133,7 +133,7 @@ def changes(n):
         return [(line["Event"], line["Key"], line.get("Value")) for line in lines]
 
     put("app/a", "0")
-    watch = n.start("watch", "-changes", "-snapshot", "-prefix=app/", "-place=place")
+    watch = n.start("watch", "-changes", "-snapshot", "-prefix=app/", "-cursor-file=place")
     check(told(watch, 1) == [("set", "app/a", "MA==")], "the snapshot")
     n.wait("the place is kept", lambda: n.text("place") != "")
     put("app/a", "1")
@@ -150,9 +150,9 @@ def changes(n):
     put("app/d", "4")
     handler = "cat >>seen; test ! -e failing"
     (n.folder / "failing").touch()
-    n.said("watch", "-changes", "-prefix=app/", "-place=place", handler, code=1)
+    n.said("watch", "-changes", "-prefix=app/", "-cursor-file=place", handler, code=1)
     (n.folder / "failing").unlink()
-    again = n.start("watch", "-changes", "-prefix=app/", "-place=place", handler)
+    again = n.start("watch", "-changes", "-prefix=app/", "-cursor-file=place", handler)
     n.wait("both are told", lambda: n.text("seen").count("\n") == 3)
     again.send_signal(signal.SIGTERM)
     ended(again, 0)
@@ -165,7 +165,7 @@ def groups(n):
         n.ask("PUT", f"/v1/kv/{key}", value.encode())
 
     def member(name, *more):
-        handler = f"sed s/^/$BELAY_TRIES.{name}./ >>worked; . ./trouble; echo $BELAY_PLACE >>well"
+        handler = f"sed s/^/$BELAY_TRIES.{name}./ >>worked; . ./trouble; echo $BELAY_CURSOR >>well"
         return n.start("watch", "-changes", "-prefix=orders/", "-group=mailers", "-retry=200ms", "-tries=3", *more, handler)
 
     def worked():

@@ -115,7 +115,7 @@ class Follower:
         words = ["-snapshot"] if not self.file.exists() else []
         token = [f"-token={leader.token}"] if leader.token else []
         with open(out, "w") as told:
-            watch = subprocess.Popen([self.cluster.binary, "watch", f"-http-addr={leader.address}", *token, "-changes", "-prefix=app/", f"-place={self.file}", *words], stdout=told)
+            watch = subprocess.Popen([self.cluster.binary, "watch", f"-http-addr={leader.address}", *token, "-changes", "-prefix=app/", f"-cursor-file={self.file}", *words], stdout=told)
         try:
             put(leader, f"app/{key}", b"1")
             eventually(f"{self.name} is told of {key}", lambda: f'"Key":"app/{key}"' in out.read_text())

@@ -29,7 +29,7 @@ constexpr auto keep_every = 1s;
 class change_feed final : public long_run {
 public:
   change_feed(asio::io_context& loop, const api_client& client, const options& o, const std::string& place, terminal t)
-      : long_run(loop), file_(o.value("place")), place_(place), terminal_(t), bell_(loop.get_executor()),
+      : long_run(loop), file_(o.value("cursor-file")), place_(place), terminal_(t), bell_(loop.get_executor()),
         handler_(loop.get_executor(), o.words(), o.on_by_default("shell"), t),
         sockets_(loop, client.target(), o.write_query().text()),
         source_(sockets_, without_leading_slash(o.value("prefix")),
@@ -95,7 +95,7 @@ private:
   /// @returns false after printing an error
   asio::awaitable<bool> deliver_line(std::string line, std::string place) {
     if (handler_.given()) {
-      watch_handler::variables added = {{"BELAY_PLACE", place}};
+      auto added = cursor_variables(place);
       const bool well = co_await handler_.run(std::move(line), std::move(added));
       co_return well && !stopped_; // a command that was stopped may not have done its work
     }
@@ -141,7 +141,7 @@ int follow_changes(const options& o, terminal t) {
     return o.wrong_usage(t, "-changes and -stale cannot be combined: a change is the same at every server");
   if (o.given("group"))
     return work_for_group(o, t);
-  const auto file = o.value("place");
+  const auto file = o.value("cursor-file");
   const auto from = file.empty() ? v0::result<std::string>(std::string()) : v0::place_in_file(file).load();
   if (!from)
     return error(t, "Error! " + from.why().text());

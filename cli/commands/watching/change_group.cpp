@@ -126,9 +126,9 @@ private:
     send_deadline();
     asio::co_spawn(loop_, end_when_lost(), asio::detached);
     asio::co_spawn(loop_, keep_supervisor_informed(), asio::detached);
-    watch_handler::variables added = {{"BELAY_PLACE", one.place},
-                                      {"BELAY_TRIES", std::to_string(one.tries)},
-                                      {"BELAY_LOCK_FENCE", std::to_string(group_.fence())}};
+    auto added = cursor_variables(one.place);
+    added.emplace_back("BELAY_TRIES", std::to_string(one.tries));
+    added.emplace_back("BELAY_LOCK_FENCE", std::to_string(group_.fence()));
     const bool well = co_await handler_.run(std::move(lines), std::move(added));
     worked_.stop();
     bell_.ring();
@@ -218,7 +218,7 @@ private:
 } // namespace
 
 int work_for_group(const options& o, terminal t) {
-  for (const auto* other : {"place", "snapshot"})
+  for (const auto* other : {"cursor-file", "snapshot"})
     if (o.given(other))
       return o.wrong_usage(t,
                            std::string("-group and -") + other +

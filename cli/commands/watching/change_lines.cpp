@@ -1,6 +1,7 @@
 #include "cli/commands/watching/change_lines.hpp"
 
 #include "cli/output/json_text.hpp"
+#include "protocol/base/renamed_names.hpp"
 #include "protocol/go_compat/base64.hpp"
 
 #include <boost/json/object.hpp>
@@ -25,7 +26,8 @@ std::string line_of(const v0::key_change& c) {
 }
 
 std::string line_of_void(const std::string& event, const std::string& place) {
-  return compact(json::object{{"Event", event}, {"Place", place}}) + "\n";
+  constexpr const auto& cursor = renamed(name_kind::printed, "Cursor");
+  return compact(json::object{{"Event", event}, {cursor.name, place}, {cursor.old_name, place}}) + "\n";
 }
 
 } // namespace belay::cli

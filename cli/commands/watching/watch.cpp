@@ -218,7 +218,7 @@ std::string flags_of_other_types(const options& o, std::string_view kind) {
 int watch(const options& o, terminal t) {
   if (o.on("changes"))
     return follow_changes(o, t);
-  for (const auto* other : {"group", "place", "retry", "snapshot", "tries"})
+  for (const auto* other : {"cursor-file", "group", "retry", "snapshot", "tries"})
     if (o.given(other))
       return o.wrong_usage(t, std::string("-") + other + " requires -changes");
   const auto kind = o.value("type");
@@ -241,31 +241,32 @@ std::vector<command> watch_commands() {
       {.name = "watch",
        .help = "Wait for changes, and run a command for each",
        .operands = "[COMMAND...]",
-       .text = "The command gets the present data as JSON on its standard input, and the index in CONSUL_INDEX. It\n"
-               "runs once at the start and again after each change, never twice at a time; changes while it runs are\n"
-               "combined. If it fails, the watch ends with 1. Without a command, the watch prints the present data\n"
-               "and ends.\n\n"
-               "With -changes the watch delivers each change of a key under -prefix, once and in order, as one line\n"
-               "of JSON (docs/reference/changes.md). The command runs once for each change, with its cursor in\n"
-               "BELAY_PLACE; without a command the lines go to the standard output. If -place names a file, the\n"
-               "watch stores the cursor there after each change, so that the next watch also delivers the changes in\n"
-               "between. If the command fails for a change, the next watch delivers that change again. If the server\n"
-               "no longer has the changes after the cursor, the watch sends a line with the event gap, followed by\n"
-               "the present keys.\n\n"
-               "With -group several watches, on any machines, process the changes together: one of them at a time\n"
-               "runs the command, and another one continues if it dies. A change is acknowledged when the command\n"
-               "succeeds. If the command fails, is killed, or dies with its machine, the change is redelivered, up\n"
-               "to -tries times (BELAY_TRIES), and then stored in a key under NAME/dead/. A new group, or one whose\n"
-               "changes the server no longer has, starts with a line with the event snapshot and the present keys,\n"
-               "all for one run of the command. BELAY_LOCK_FENCE is the fencing token of the member. The group\n"
-               "stores its cursor in the key NAME/.state. On Consul it gets only snapshots.",
+       .text =
+           "The command gets the present data as JSON on its standard input, and the index in CONSUL_INDEX. It\n"
+           "runs once at the start and again after each change, never twice at a time; changes while it runs are\n"
+           "combined. If it fails, the watch ends with 1. Without a command, the watch prints the present data\n"
+           "and ends.\n\n"
+           "With -changes the watch delivers each change of a key under -prefix, once and in order, as one line\n"
+           "of JSON (docs/reference/changes.md). The command runs once for each change, with its cursor in\n"
+           "BELAY_CURSOR; without a command the lines go to the standard output. If -cursor-file names a file,\n"
+           "the watch stores the cursor there after each change, so that the next watch also delivers the changes\n"
+           "in between. If the command fails for a change, the next watch delivers that change again. If the server\n"
+           "no longer has the changes after the cursor, the watch sends a line with the event gap, followed by\n"
+           "the present keys.\n\n"
+           "With -group several watches, on any machines, process the changes together: one of them at a time\n"
+           "runs the command, and another one continues if it dies. A change is acknowledged when the command\n"
+           "succeeds. If the command fails, is killed, or dies with its machine, the change is redelivered, up\n"
+           "to -tries times (BELAY_TRIES), and then stored in a key under NAME/dead/. A new group, or one whose\n"
+           "changes the server no longer has, starts with a line with the event snapshot and the present keys,\n"
+           "all for one run of the command. BELAY_LOCK_FENCE is the fencing token of the member. The group\n"
+           "stores its cursor in the key NAME/.state. On Consul it gets only snapshots.",
        .formats = false,
        .flags = {{"changes", toggle, "", "deliver each change of a key under -prefix"},
+                 {"cursor-file", text, "<file>", "file that stores the cursor, to continue there; for -changes"},
                  {"group", text, "<name>", "name of a group whose members process -changes together"},
                  {"key", text, "<key>", "key to watch; for the type key"},
                  {"name", text, "<name>", "name of the events; for the type event"},
                  {"passingonly", text, "true|false", "only instances whose checks all pass; for the type service"},
-                 {"place", text, "<file>", "file that stores the cursor, to continue there; for -changes"},
                  {"prefix", text, "<prefix>", "prefix of the keys to watch; for the type keyprefix, and for -changes"},
                  {"retry", duration, "<duration>",
                   "delay before a failed change is redelivered; for -group (default 30s)"},
@@ -279,7 +280,7 @@ std::vector<command> watch_commands() {
                  {"type", text, "<type>",
                   "key, keyprefix, services, nodes, service, checks or event; required without -changes"}},
        .examples = {{"watch -type=key -key=app/config ./reload", "Run ./reload when the key changes"},
-                    {"watch -changes -prefix=orders/ -place=/var/lib/mail/place ./mail",
+                    {"watch -changes -prefix=orders/ -cursor-file=/var/lib/mail/cursor ./mail",
                      "Run ./mail for each change, including those since the last run"},
                     {"watch -changes -prefix=orders/ -group=mailers ./mail",
                      "Share the changes among several machines: each is delivered until it is done"},

@@ -1,11 +1,18 @@
 #include "cli/commands/watching/watch_handler.hpp"
 
+#include "protocol/base/renamed_names.hpp"
+
 #include <cstdio>
 #include <unistd.h>
 
 namespace belay::cli {
 
 namespace asio = boost::asio;
+
+handler_variables cursor_variables(const std::string& cursor) {
+  constexpr const auto& names = renamed(name_kind::variable, "BELAY_CURSOR");
+  return {{std::string(names.name), cursor}, {std::string(names.old_name), cursor}};
+}
 
 asio::awaitable<bool> watch_handler::run(std::string text, variables added) {
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> input(std::tmpfile(), std::fclose);

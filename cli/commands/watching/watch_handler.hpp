@@ -14,10 +14,15 @@
 
 namespace belay::cli {
 
+/// Names and values of environment variables.
+using handler_variables = std::vector<std::pair<std::string, std::string>>;
+
+/// The variable of a change's cursor, under its present and its old name.
+handler_variables cursor_variables(const std::string& cursor);
+
 class watch_handler {
 public:
-  /// Names and values.
-  using variables = std::vector<std::pair<std::string, std::string>>;
+  using variables = handler_variables;
 
   /// @param words the command; empty: there is no handler
   watch_handler(boost::asio::any_io_executor executor, std::vector<std::string> words, bool shell, terminal t)

@@ -43,14 +43,14 @@ TEST_CASE("watch -changes: lines are those of the server", "[watch]") {
   CHECK(line_of(c) == std::string(written_event) + "\n");
   c.place.clear();
   CHECK(line_of(c) == std::string(as_it_is) + "\n");
-  CHECK(line_of_void("gap", "4.1") == "{\"Event\":\"gap\",\"Place\":\"4.1\"}\n");
+  CHECK(line_of_void("gap", "4.1") == "{\"Event\":\"gap\",\"Cursor\":\"4.1\",\"Place\":\"4.1\"}\n");
 }
 
 TEST_CASE("watch -changes: continues at the cursor in the file, and stores its cursor there", "[watch]") {
   const working_directory here;
   std::ofstream("place") << "11\n";
   fake_node node({answered(std::string("[") + written_event + "," + deleted + "]", "13"), no_more});
-  const auto s = run_cli({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=/a/", "-place=place"});
+  const auto s = run_cli({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=/a/", "-cursor-file=place"});
   CHECK(s.code == 1);
   CHECK(s.out == std::string(written_event) + "\n" + deleted + "\n");
   CHECK(s.err == "Error watching changes: Permission denied\n");
@@ -71,8 +71,8 @@ TEST_CASE("watch -changes: the history is stored in the file, and passed to the 
   std::ofstream("place") << "11\n";
   for (const std::string requested : {"11", "13%409f3c2a1b00000000"}) {
     fake_node node({named(std::string("[") + written_event + "," + deleted + "]", "13"), no_more});
-    const auto s = run_cli({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=/a/", "-place=place",
-                            "echo $BELAY_PLACE >told; cat >line"});
+    const auto s = run_cli({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=/a/", "-cursor-file=place",
+                            "echo $BELAY_CURSOR >told; cat >line"});
     CHECK(s.code == 1);
     CHECK(node.requested()[0] == "GET /v1/kv/a/?recurse&changes&wait=60000ms&index=" + requested);
     CHECK(place_kept().starts_with("13\n"));
@@ -88,9 +88,9 @@ TEST_CASE("watch -changes: a gap", "[watch]") {
   const working_directory here;
   std::ofstream("place") << "4.1\n";
   fake_node node({{410, "gone", {{"X-Belay-Floor", "9"}}}, answered(std::string("[") + as_it_is + "]", "12"), no_more});
-  const auto s =
-      run_cli({"watch", "-http-addr=" + node.address(), "-datacenter=dc1", "-changes", "-prefix=a/", "-place=place"});
-  CHECK(s.out == std::string("{\"Event\":\"gap\",\"Place\":\"4.1\"}\n") + as_it_is + "\n");
+  const auto s = run_cli(
+      {"watch", "-http-addr=" + node.address(), "-datacenter=dc1", "-changes", "-prefix=a/", "-cursor-file=place"});
+  CHECK(s.out == std::string("{\"Event\":\"gap\",\"Cursor\":\"4.1\",\"Place\":\"4.1\"}\n") + as_it_is + "\n");
   CHECK(place_kept() == "12\n");
   const auto requested = node.requested();
   REQUIRE(requested.size() == 3);
@@ -104,8 +104,8 @@ TEST_CASE("watch -changes: with Consul each change is a gap", "[watch]") {
   std::ofstream("place") << "5\n";
   const auto listed = R"([{"LockIndex":0,"Key":"a/b","Flags":7,"Value":"eA==","CreateIndex":12,"ModifyIndex":12}])";
   fake_node node({answered(listed, "12"), no_more});
-  const auto s = run_cli({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=a/", "-place=place"});
-  CHECK(s.out == std::string("{\"Event\":\"gap\",\"Place\":\"5\"}\n") + as_it_is + "\n");
+  const auto s = run_cli({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=a/", "-cursor-file=place"});
+  CHECK(s.out == std::string("{\"Event\":\"gap\",\"Cursor\":\"5\",\"Place\":\"5\"}\n") + as_it_is + "\n");
   CHECK(place_kept() == "12\n");
 }
 
@@ -113,8 +113,8 @@ TEST_CASE("watch -changes: a command that fails leaves its change to the next ca
   const working_directory here;
   std::ofstream("place") << "11\n";
   fake_node node({answered(std::string("[") + written_event + "," + deleted + "]", "13")});
-  const auto s = run_cli({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=a/", "-place=place",
-                          "echo $BELAY_PLACE >>told; grep -q eA=="});
+  const auto s = run_cli({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=a/", "-cursor-file=place",
+                          "echo $BELAY_CURSOR >>told; grep -q eA=="});
   CHECK(s.code == 1);
   CHECK(s.err == "Error executing handler: exit status 1\n");
   CHECK(place_kept() == "12.0\n");
@@ -145,19 +145,19 @@ TEST_CASE("watch: options that exclude each other", "[watch]") {
       {{"-changes", "-stale"}, "-changes and -stale cannot be combined: "},
       {{"-changes", "-retry=1s"}, "-retry requires -group=<name>\n"},
       {{"-changes", "-tries=1"}, "-tries requires -group=<name>\n"},
-      {{"-changes", "-place=empty"}, "Error! the file has no cursor: empty\n"},
-      {{"-changes", "-place=."}, "Error! .: Is a directory\n"},
-      {{"-changes", "-place=empty/below"}, "Error! empty/below: Not a directory\n"},
-      {{"-changes", "-place=/dev/zero"}, "Error! /dev/zero: it is not a regular file\n"},
-      {{"-type=key", "-key=a", "-place=p"}, "-place requires -changes\n"},
+      {{"-changes", "-cursor-file=empty"}, "Error! the file has no cursor: empty\n"},
+      {{"-changes", "-cursor-file=."}, "Error! .: Is a directory\n"},
+      {{"-changes", "-cursor-file=empty/below"}, "Error! empty/below: Not a directory\n"},
+      {{"-changes", "-cursor-file=/dev/zero"}, "Error! /dev/zero: it is not a regular file\n"},
+      {{"-type=key", "-key=a", "-cursor-file=p"}, "-cursor-file requires -changes\n"},
       {{"-type=key", "-key=a", "-group=g"}, "-group requires -changes\n"},
       {{"-type=key", "-key=a", "-prefix=b", "-tag=t"}, "Invalid parameters: [prefix tag]\n"},
       {{"-type=nodes", "-service=web"}, "Invalid parameters: [service]\n"},
       {{"-type=checks", "-service=web", "-name=a"}, "Invalid parameters: [name]\n"},
       {{"-changes", "-prefix=a/", "-group=g"},
        "-group requires a command: a change is acknowledged when the command succeeds\n"},
-      {{"-changes", "-prefix=a/", "-group=g", "-place=p", "true"},
-       "-group and -place cannot be combined: a group stores its own cursor, and starts with the present keys\n"},
+      {{"-changes", "-prefix=a/", "-group=g", "-cursor-file=p", "true"},
+       "-group and -cursor-file cannot be combined: a group stores its own cursor, and starts with the present keys\n"},
       {{"-changes", "-prefix=a/", "-group=g", "-snapshot", "true"}, "-group and -snapshot cannot be combined: "},
       {{"-changes", "-prefix=a/", "-group=/", "true"}, "-group must not be empty\n"},
       {{"-changes", "-prefix=a/", "-group=a/g", "true"},
