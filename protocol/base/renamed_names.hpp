@@ -1,7 +1,7 @@
 #pragma once
 // Public names that 0.3.0 has renamed: the only list of them. Until 0.4.0, requests, configuration
 // and command line take the old names, too, and answers carry both. docs/operate/upgrading.md has
-// the same table for users.
+// the same table for users; tests compare them.
 
 #include <algorithm>
 #include <cstddef>
@@ -28,41 +28,43 @@ enum class name_kind : std::uint8_t {
 struct renamed_name {
   name_kind kind = name_kind::route;
   std::string_view old_name, name;
-  std::string_view where; ///< for readers
+  std::string_view where; ///< column of the table in docs/operate/upgrading.md
 };
 
 inline constexpr renamed_name renamed_names[] = {
-    {name_kind::route, "PUT /v1/claim/NAME/hand-over", "PUT /v1/claim/NAME/transfer", "with `id`, without `session`"},
-    {name_kind::route, "DELETE /v1/outcome/KEY", "PUT /v1/outcome/KEY/cancel", "its answer has the `State` `void`"},
+    {name_kind::route, "PUT /v1/claim/NAME/hand-over", "PUT /v1/claim/NAME/transfer",
+     "request; the present one has no `session`"},
+    {name_kind::route, "DELETE /v1/outcome/KEY", "PUT /v1/outcome/KEY/cancel",
+     "request; the response to the old one has the `State` `void`"},
 
-    {name_kind::member, "Place", "Position", "`/v1/claim`: a waiter"},
-    {name_kind::member, "Pinned", "LimitFixed", "`/v1/claim`: a semaphore"},
-    {name_kind::member, "SinceMs", "HeldMs", "`/v1/claim`, `/v1/claims`: a holder"},
-    {name_kind::member, "LeftMs", "RemainingMs", "`/v1/claim`: a lock delay"},
-    {name_kind::member, "Cut", "Truncated", "`/v1/claims/graph`"},
-    {name_kind::member, "Hidden", "Redacted", "`/v1/claims/graph`: an edge"},
-    {name_kind::member, "AgoMs", "EndedMsAgo", "`/v1/session/ended`"},
+    {name_kind::member, "Place", "Position", "JSON: a waiter in `/v1/claim`"},
+    {name_kind::member, "Pinned", "LimitFixed", "JSON: a semaphore in `/v1/claim`"},
+    {name_kind::member, "SinceMs", "HeldMs", "JSON: a holder in `/v1/claim` and `/v1/claims`"},
+    {name_kind::member, "LeftMs", "RemainingMs", "JSON: a lock delay in `/v1/claim`"},
+    {name_kind::member, "Cut", "Truncated", "JSON: `/v1/claims/graph`"},
+    {name_kind::member, "Hidden", "Redacted", "JSON: an edge in `/v1/claims/graph`"},
+    {name_kind::member, "AgoMs", "EndedMsAgo", "JSON: `/v1/session/ended`"},
 
-    {name_kind::header, "X-Belay-Floor", "X-Belay-Oldest-Index", "410 of the change feed"},
+    {name_kind::header, "X-Belay-Floor", "X-Belay-Oldest-Index", "header: a 410 of the change feed"},
 
-    {name_kind::value, "handed-over", "transferred", "`X-Belay-Reason`: how a claim ended"},
-    {name_kind::value, "floor", "not-retained", "`Reason` of the event `reset` in a stream of changes"},
-    {name_kind::value, "void", "cancelled", "`State` of `/v1/outcome`"},
-    {name_kind::value, "sealed", "cancelled", "`X-Belay-Reason`: 410 of a write with an idempotency key"},
+    {name_kind::value, "handed-over", "transferred", "value of `X-Belay-Reason`: how a claim ended"},
+    {name_kind::value, "floor", "not-retained", "value of `Reason`: the event `reset` in a stream of changes"},
+    {name_kind::value, "void", "cancelled", "value of `State`: `/v1/outcome`"},
+    {name_kind::value, "sealed", "cancelled", "value of `X-Belay-Reason`: a 410 of a write with an idempotency key"},
 
-    {name_kind::config_key, "admit_unverified_servers", "allow_unauthenticated_servers", ""},
-    {name_kind::config_key, "http_config.fronts", "http_config.threads", ""},
+    {name_kind::config_key, "admit_unverified_servers", "allow_unauthenticated_servers", "configuration"},
+    {name_kind::config_key, "http_config.fronts", "http_config.threads", "configuration"},
 
-    {name_kind::metric, "changes.floor", "changes.oldest_index", "gauge"},
-    {name_kind::metric, "changes.streams_behind", "changes.lagging_streams", "gauge"},
-    {name_kind::metric, "http.held_bytes", "http.buffered_bytes", "gauge"},
+    {name_kind::metric, "changes.floor", "changes.oldest_index", "metric"},
+    {name_kind::metric, "changes.streams_behind", "changes.lagging_streams", "metric"},
+    {name_kind::metric, "http.held_bytes", "http.buffered_bytes", "metric"},
 
-    {name_kind::command, "outcome seal", "outcome cancel", "its output has the `State` `cancelled`"},
-    {name_kind::command, "session why", "session explain", ""},
-    {name_kind::option, "place", "cursor-file", "`belay watch`"},
-    {name_kind::printed, "Place", "Cursor", "`belay watch`: lines `gap` and `snapshot`"},
-    {name_kind::printed, "TTLLeftMs", "TTLRemainingMs", "`belay session renew -format=json`"},
-    {name_kind::variable, "BELAY_PLACE", "BELAY_CURSOR", "command of `belay watch`"},
+    {name_kind::command, "outcome seal", "outcome cancel", "command; the `State` that it prints is `cancelled`, too"},
+    {name_kind::command, "session why", "session explain", "command"},
+    {name_kind::option, "place", "cursor-file", "option of `belay watch`"},
+    {name_kind::printed, "Place", "Cursor", "printed JSON: lines `gap` and `snapshot` of `belay watch`"},
+    {name_kind::printed, "TTLLeftMs", "TTLRemainingMs", "printed JSON: `belay session renew -format=json`"},
+    {name_kind::variable, "BELAY_PLACE", "BELAY_CURSOR", "variable of the command that `belay watch` runs"},
 };
 
 /// The row of a name that is in the table; of any other one this does not compile.

@@ -206,7 +206,8 @@ telemetry.metrics_prefix = `consul`
   Prefix of the name of each metric ([metrics.md](metrics.md)).
 telemetry.old_names = true
   Metrics that 0.3.0 has renamed are also shown by their old names
-  ([upgrading.md](../operate/upgrading.md#from-02-to-03)). Ends with 0.4.0. *Belay only.*
+  ([upgrading.md](../operate/upgrading.md#names-that-030-has-renamed)). Ends with 0.4.0.
+  *Belay only.*
 telemetry.circonus_api_app telemetry.circonus_api_token telemetry.circonus_api_url
 telemetry.circonus_broker_id telemetry.circonus_broker_select_tag
 telemetry.circonus_check_display_name telemetry.circonus_check_force_metric_activation

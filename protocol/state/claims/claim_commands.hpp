@@ -53,7 +53,7 @@ inline constexpr auto fields_of<claim_release> = std::tuple{
     field<&claim_release::id>{},
 };
 
-/// `PUT /v1/claim/NAME/hand-over`. Replies with the claim_answer of the new holder.
+/// `PUT /v1/claim/NAME/transfer`. Replies with the claim_answer of the new holder.
 struct claim_hand_over {
   static constexpr command_tag tag = command_tag::claim_hand_over;
 

@@ -249,7 +249,7 @@ TEST_CASE("a file with a cursor stores its history where 0.2.0 ignores it", "[cl
     write(text);
     CHECK(*file.load() == "12.3");
   }
-  write("12.3@9f3c2a1b00000007\n"); // from a user who copied it from BELAY_PLACE
+  write("12.3@9f3c2a1b00000007\n"); // from a user who copied it from BELAY_CURSOR
   CHECK(*file.load() == "12.3@9f3c2a1b00000007");
   for (const auto* text : {"", "\n", "x\n", "12.3 x\n", "12.3@\n", "12.3.4\n", "12.3\n13\n"}) {
     INFO(text);
