@@ -16,7 +16,7 @@ struct certificate_and_key {
   std::string key;
 };
 
-/// Relative to the time of creation: an earlier begin is negative.
+/// Relative to the time of creation: an earlier beginning is negative.
 struct validity {
   std::chrono::seconds begin{-60}; ///< a minute for clocks that differ
   std::chrono::seconds end;

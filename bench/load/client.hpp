@@ -35,7 +35,7 @@ struct options {
   bool rejoin = true;               ///< elect: a former leader campaigns again
   bool idempotent = false;          ///< Belay: each put has an Idempotency-Key of its own
   bool follow = false;              ///< watch: everything below the prefix of the key; Belay: as a stream of changes
-  bool counters = false;            ///< waits for a line on standard input at the begin and the end of the window
+  bool counters = false;            ///< waits for a line on standard input at the beginning and the end of the window
 };
 
 class client {

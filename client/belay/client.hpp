@@ -132,7 +132,7 @@ public:
   client(const client&) = delete;
   client& operator=(const client&) = delete;
 
-  /// What is wrong with the options. If anything is, all calls are refused with this error.
+  /// What is wrong with the options. If they are wrong, all calls are refused with this error.
   const error& wrong() const;
 
   class lock_of {

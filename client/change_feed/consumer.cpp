@@ -126,7 +126,7 @@ task<status> consumer::fetch(patience limit) {
   auto at_once = session_.where().now();
   history_ = history_of(batch->place);
   if (batch->is_snapshot) {
-    // Its cursor may be before the one that was reached, in another history.
+    // The snapshot's cursor may be of another history, and before the one that was reached.
     done_.clear();
     done_beyond_.clear();
     open_.clear();

@@ -66,8 +66,9 @@ public:
   void proposed(log_index first, const std::vector<queued_call>& batch);
   /// The log accepts no more (a transfer, or too much in flight): they wait until their deadline.
   void not_proposed(std::vector<queued_call> batch);
-  /// These entries are committed. Calls for earlier indexes, covered by another leader's snapshot,
-  /// have an unknown outcome. @returns each entry's origin, or none if nothing was proposed here
+  /// Call it when these entries are committed. Calls for earlier indexes, covered by another
+  /// leader's snapshot, have an unknown outcome. @returns each entry's origin, or none if nothing
+  /// was proposed here
   std::vector<origin> committed(const std::vector<raft::entry>& entries);
   /// The outcome of entries proposed here from `first` on can no longer be known here.
   void unknown_from(log_index first);

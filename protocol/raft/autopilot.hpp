@@ -32,7 +32,8 @@ public:
   void begin_look(const core& leader, local_time now);
   /// Call for each member at every tick.
   void saw(node_id id, bool healthy);
-  /// Its connection broke, e.g. by a restart: drops its earlier observations.
+  /// Call it when the member's connection broke, for example in a restart: drops the earlier
+  /// observations of it.
   void lost(node_id id) { seen_.erase(id); }
   /// When the member became healthy, or unhealthy; nullopt: not observed in this term.
   std::optional<local_time> unchanged_since(node_id id) const;

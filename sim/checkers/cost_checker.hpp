@@ -16,7 +16,7 @@ public:
   /// @param quiet the run has no faults, so nothing must be done twice
   explicit cost_checker(bool quiet) : quiet_(quiet) {}
 
-  /// A server sends that message.
+  /// Call it for each message that a server sends.
   void sent(const raft::message& m);
   /// @param before the state of the same server before one message
   broken changed(const raft::soft_state& before, const raft::core& now) const;

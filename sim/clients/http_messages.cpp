@@ -562,7 +562,7 @@ state::resource_name resource_of(const state::command& c) {
                     static_cast<const state::plain_command&>(c));
 }
 
-/// @pre decided to be done
+/// @pre the answer was decided: it is not one of a lost connection or a missing leader
 broken understand_claim(const http_answer& a, operation& o) {
   if (a.status == 500 && o.lock_wait > virtual_time::zero()) { // queued; what became of it is unknown here
     o.result = outcome::unknown;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t http_threads = 3, clients = 30;
 
-/// Processor time in nanoseconds of each HTTP thread.
+/// CPU time in nanoseconds of each HTTP thread.
 std::vector<std::uint64_t> used_by_http_threads(pid_t pid) {
   std::vector<std::uint64_t> out;
   for (const auto& task : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task")) {

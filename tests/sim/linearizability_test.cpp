@@ -129,8 +129,8 @@ class generator {
 public:
   explicit generator(std::uint64_t seed) : random_(seed) {}
 
-  /// Clients send one request after the other; each takes effect at a moment between its begin and
-  /// end. Some responses get lost; some of these requests had no effect.
+  /// Clients send one request after the other; each takes effect at a moment between its beginning
+  /// and end. Some responses get lost; some of these requests had no effect.
   std::vector<register_op> history(std::size_t count, std::size_t clients, std::uint64_t lost_percent) {
     struct planned {
       register_op op;

@@ -263,7 +263,7 @@ private:
   command_world original_, copy_;
   v0::stopper stopping_;
   v0::mirror copies_;
-  std::map<std::string, std::string> reported_; ///< what was reported of left_out()
+  std::map<std::string, std::string> reported_; ///< the part of left_out() that has been printed
   bool ended_ = false;
 };
 

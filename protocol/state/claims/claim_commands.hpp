@@ -173,7 +173,8 @@ inline constexpr auto fields_of<wait_ref> = std::tuple{
 };
 
 /// Withdraws waits of disconnected clients (rule 24). Proposed by servers; needs disconnect_level.
-/// Skips granted, ended and re-requested waits: may be repeated, late or lost. Replies true.
+/// Skips granted, ended and re-requested waits, so the command may be repeated, late or lost.
+/// Replies true.
 struct waits_withdraw {
   static constexpr command_tag tag = command_tag::waits_withdraw;
 

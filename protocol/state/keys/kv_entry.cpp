@@ -31,7 +31,8 @@ void kv_entry_ptr::end(hosted_bytes& value) noexcept {
 }
 
 void fetch_shared(const kv_entry_ptr& p) {
-  // End of the key, numbers, begin of the value. Reading the key's size would be a cache miss.
+  // The end of the key, the numbers, and the beginning of the value. Reading the key's size would
+  // be a cache miss.
   constexpr std::size_t of_key = 32, of_value = 16;
   if (p != nullptr)
     fetch_memory(reinterpret_cast<const char*>(p.stored_) - of_key, of_key + sizeof(kv_entry_ptr::stored) + of_value);

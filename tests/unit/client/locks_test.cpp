@@ -75,7 +75,8 @@ task<void> enter_deeply(recursive_crew::member& m, std::size_t number, stage& se
       co_await outer->release(two);
     }
     outer->drop();
-    // Its other task may have acquired it meanwhile: one owner can keep the others out forever.
+    // Another task of this owner may have acquired the mutex meanwhile: one owner can keep the
+    // others out forever.
     auto later = m.world.now() + seconds(20 + m.world.draw(20));
     co_await sleep_until(m.world, later);
   }

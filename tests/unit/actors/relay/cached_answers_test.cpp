@@ -261,7 +261,7 @@ TEST_CASE("cache: without servers the last response stays, with its age", "[cach
   CHECK(w.servers.calls.front()->request.target == "/v1/health/service/web");
   w.servers.answer("[1]", 7);
   CHECK(w.ask("", service("web"))->header("Age") == "0");
-  // What was never answered is an error, and not cached.
+  // A request that no server has answered fails, and nothing is cached.
   const auto lost = w.ask("", service("api"));
   w.servers.calls.erase(w.servers.calls.begin(), w.servers.calls.end() - 1);
   w.servers.fail();

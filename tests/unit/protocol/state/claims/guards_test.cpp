@@ -143,7 +143,7 @@ TEST_CASE("a guarding lock below its own guard") {
   CHECK(d.fenced_set("g/x", lock_k, stale) == "fence");
 }
 
-// Rule 37: "Consequences of a session's end pass." Rule 18: with "rights and fences".
+// Rule 37: "Writes that the end of a session causes pass." Rule 18: with "rights and fences".
 TEST_CASE("what the end of a session does under a guard") {
   claims_driver d;
   d.add_node("n");
