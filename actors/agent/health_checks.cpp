@@ -307,7 +307,7 @@ void health_checks::settle(request_id id, const write_result* result) {
   const auto why = result != nullptr ? refusal_in(*result) : std::string("no response");
   const auto& step = it->second.step;
   const bool forbidden = is_about_permissions(why);
-  // Others use other tokens: they do not wait for this one.
+  // Other steps use other tokens, so they do not wait until this one is permitted.
   agent_.registry().settled(step, why.empty(), forbidden ? now() + refused_pause : agent::local_time{0});
   if (!why.empty()) {
     if (!forbidden)

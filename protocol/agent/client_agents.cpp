@@ -10,7 +10,7 @@ namespace belay::agent {
 namespace {
 
 constexpr local_time look_again_first = std::chrono::seconds(1);
-// The same after a restore, whose response waits for it.
+// The same pause after a restore, whose response waits for the rows.
 constexpr local_time after_replacement = std::chrono::milliseconds(25);
 // For proposals without visible effect: rejected (the leader's disk is full), or not committed
 // yet. Others wait until the agent is shown alive. They may take effect late, after newer ones.

@@ -53,7 +53,8 @@ template <class>
 inline constexpr bool has_no_layout = false;
 } // namespace detail
 
-/// Number of elements that follow. An error if more than the bytes left: each has at least one.
+/// Number of elements that follow. Each has at least one byte, so a number above that of the
+/// remaining bytes is an error.
 std::size_t read_count(byte_reader& r);
 
 using kept_answer = std::shared_ptr<const state::reply>;

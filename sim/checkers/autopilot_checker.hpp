@@ -18,7 +18,8 @@ class autopilot_checker {
 public:
   autopilot_checker(schedule& time, cluster& nodes) : time_(time), nodes_(nodes) {}
 
-  /// From now on `well` are healthy. Queries all of them, and `full`, a server with a full disk.
+  /// Expects from now on that the servers `well` are healthy. Queries all of them, and also `full`,
+  /// a server with a full disk.
   void expect(std::set<std::size_t> well, std::optional<std::size_t> full = {});
   /// Call it until nothing is wrong. A server with a wrong (perhaps outdated) response is queried
   /// again. @returns what is wrong with the newest response, or that there is none; nullopt: none

@@ -63,7 +63,7 @@ broken lock_delay_checker::granted(const std::string& key, const raft::entry& e,
   const auto it = keys_.find(key);
   if (!rules_.trust_clocks || it == keys_.end() || it->second.unknown || it->second.delays.empty())
     return std::nullopt;
-  const auto& d = it->second.delays.back(); // a later one starts afresh
+  const auto& d = it->second.delays.back(); // a later one starts again
   const auto gone = made - d.begun;
   if (gone < d.length * 2)
     PROBE("lock-delays: a lock soon after its delay");

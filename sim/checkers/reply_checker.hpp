@@ -20,7 +20,7 @@ struct reply_rules {
   bool default_asks_quorum = false;
   /// Null: clocks never stop.
   const paused_clocks* clocks = nullptr;
-  /// There are writes besides the operations that it is notified of.
+  /// True if there are writes besides the operations that are reported to this checker.
   bool others_write = false;
 };
 

@@ -62,7 +62,7 @@ broken session_checker::committed(const raft::entry& e, virtual_time now, std::o
       mortal_.insert(c->session.id);
   }
   if (const auto* ids = ended_by_timers(*command)) {
-    // What older servers are sent also applies to sessions that a restore started afresh.
+    // What older servers are sent also applies to sessions whose TTL a restore started again.
     const bool of_before_restore =
         std::holds_alternative<state::session_destroy>(*command) && restored_ && now - *restored_ < hold_of_proposals;
     for (const auto& id : *ids) {
@@ -79,7 +79,7 @@ broken session_checker::committed(const raft::entry& e, virtual_time now, std::o
   }
   if (std::holds_alternative<state::restore_commit>(*command)) {
     restored_ = now;
-    for (const auto& id : model_.sessions().alive()) { // all timers start afresh
+    for (const auto& id : model_.sessions().alive()) { // all timers start again
       lives_[id].born = now;
       lives_[id].timed_out.reset();
       if (const auto* s = model_.sessions().find(id); s->ttl_ns > 0)

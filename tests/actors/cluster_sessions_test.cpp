@@ -57,7 +57,7 @@ TEST_CASE("a session lives for its TTL and ends by twice that", "[actors][sessio
     CHECK_FALSE(exists(c, i, id));
 }
 
-TEST_CASE("a renewal starts the TTL afresh, through any node", "[actors][sessions]") {
+TEST_CASE("a renewal starts the TTL again, through any node", "[actors][sessions]") {
   cluster_fixture c;
   const auto leader = c.leader();
   const auto follower = c.all_but(leader).front();
@@ -445,7 +445,7 @@ TEST_CASE("sessions are renewed after a transfer of the leadership that failed",
   CHECK_FALSE(c.answered(unheard));
 }
 
-TEST_CASE("tables that were replaced have their sessions timed afresh", "[actors][sessions]") {
+TEST_CASE("the timers of sessions start again when the tables are replaced", "[actors][sessions]") {
   // A snapshot was installed: sessions that are not in it must not be proposed forever, those in it
   // must end at some time.
   reaper_alone r;

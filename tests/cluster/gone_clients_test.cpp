@@ -94,7 +94,8 @@ void replace(std::string& text, const std::string& what, const std::function<std
     text.replace(at, what.size(), by());
 }
 
-/// @param session makes a new one; made before if the server has no leader
+/// @param session returns the ID of a new session; while there is no leader, of one that was
+/// created before
 std::vector<question> questions_for(const known_now& known, const std::function<std::string()>& session) {
   std::vector<question> all;
   for (const auto& route : all_routes())

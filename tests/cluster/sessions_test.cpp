@@ -71,7 +71,7 @@ private:
 } // namespace
 
 // A hundred clients hold a lock each with sessions of 10 s and renew them every second. The leader
-// is killed repeatedly: the next leader's timers start afresh, so no session ends.
+// is killed repeatedly: each new leader starts the timers again, so no session ends.
 TEST_CASE("no session of a client that renews is lost with the leader", "[sessions]") {
   const auto rounds = number_from_environment("BELAY_CLUSTER_ROUNDS", 3);
   auto cluster = ready_cluster(3);

@@ -11,7 +11,7 @@
 
 namespace belay::actors {
 
-/// A setting that would leave something unprotected that its author believes to be protected.
+/// A setting whose author expects a protection that this build does not give.
 struct refused_setting {
   std::string path; ///< key with the problem
   std::string text; ///< why the node must not start

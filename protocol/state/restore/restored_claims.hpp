@@ -7,7 +7,7 @@
 namespace belay::state {
 
 /// - A claim reported as ended does not hold again: current ends survive, remove archived claims.
-/// - What a client may still believe to hold is withheld: by delayed holders, where not restored.
+/// - What a client may still believe it holds and is not restored is withheld by delayed holders.
 /// - Dangling rows, and rows that no request can create (only in forged archives), are left out.
 class claims_restorer {
 public:

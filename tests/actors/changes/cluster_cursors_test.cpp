@@ -176,7 +176,8 @@ TEST_CASE("all servers name the same history, once all can read it", "[actors][c
   REQUIRE(c.converged());
   CHECK(history_at(c, 0).is_none());
   CHECK(history_at(c, 1).is_none());
-  // While it is away it does not count as a new one, however long.
+  // While the old server is away it still counts as one of the earlier version, however long that
+  // lasts.
   c.crash(old);
   c.pass(seconds(70));
   CHECK(history_at(c, 0).is_none());

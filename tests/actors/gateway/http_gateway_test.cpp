@@ -1098,7 +1098,7 @@ state::txn_reply results_of(const state::query_result& tree) {
   return r;
 }
 
-// One client asks for much: it may take long, but not on the back of all others.
+// The request of one client for a large answer may take long, but must not delay all others.
 TEST_CASE("others are served between the pieces of a large answer", "[gateway][large][B6][B7]") {
   const auto tree = tree_of(30'000, 1'000); // 150 pieces
   const std::string get_tree = R"({"KV":{"Verb":"get-tree","Key":"tree"}})";

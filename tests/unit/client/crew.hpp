@@ -1,5 +1,6 @@
 #pragma once
-// Helpers for tests of recipes under faults: client processes, and what each believes to hold.
+// Helpers for tests of recipes under faults: client processes, and the locks that each believes it
+// holds.
 #include "tests/unit/client/virtual_cluster.hpp"
 
 #include <belay/hold.hpp>

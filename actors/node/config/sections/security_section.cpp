@@ -14,7 +14,8 @@ namespace {
 
 using decoder = config_decoder;
 
-/// Consul's 0 is no limit; a day is as good, and bounds connections of unidentified peers.
+/// In Consul 0 means no limit. Here it means a day, which is as good and still bounds the
+/// connections of unidentified peers.
 constexpr std::chrono::hours longest_handshake{24};
 
 void decode_handshake_timeout(decoder& d, std::string_view path, node_config::duration& to) {

@@ -37,7 +37,8 @@ ended_session_ptr ended_session_of(const claims_driver& d, const std::string& id
 
 } // namespace
 
-// docs/reference/claims.md, rule 17: "A dead semaphore holder withholds its own permits"; a reader: writers.
+// docs/reference/claims.md, rule 17: "A dead semaphore holder withholds its own permits"; a dead
+// reader withholds the lock from writers.
 TEST_CASE("delayed holders of semaphores withhold their own permits") {
   const auto withholds = [] {
     claims_driver d;
