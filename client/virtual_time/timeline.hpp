@@ -81,7 +81,7 @@ public:
 /// The environment of one client process.
 class process : public world {
 public:
-  /// @param clock_ppm how much its clock is too fast
+  /// @param clock_ppm by how much its clock is too fast, in parts per million
   process(timeline& time, server& asked, std::int64_t clock_ppm = 0)
       : time_(time), server_(asked), clock_ppm_(clock_ppm), origin_(time.now()) {}
 

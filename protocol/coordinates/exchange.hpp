@@ -50,7 +50,7 @@ public:
 private:
   struct peer_state {
     std::uint64_t sent_up_to = 0;        ///< number of the last row sent
-    std::uint64_t all_up_to = 0;         ///< rows of others are sent up to this one
+    std::uint64_t all_up_to = 0;         ///< rows that other servers announced are sent only up to this number
     std::optional<local_time> requested; ///< time of the unanswered request
   };
 

@@ -368,7 +368,8 @@ private:
   }
 
   /// Removes first what came after the end that no order can pass, then as much as possible of what
-  /// came before. The value at the cut must not explain the rest.
+  /// came before. A cut is invalid if some value of the register there makes the remaining
+  /// operations linearizable.
   std::string window(std::size_t stuck, std::uint64_t steps_max) {
     (void)steps(virtual_time::min());
     const auto last_end = shown_[stuck]->returned;

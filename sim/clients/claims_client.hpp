@@ -1,7 +1,8 @@
 #pragma once
 // A simulated client of claims (docs/reference/claims.md). Under a session it requests all kinds of claims,
 // waits in queues, transfers, releases, guards keys, and uses fencing tokens. It often does what
-// breaks elsewhere: repeats ids through other servers, releases first, and sleeps beyond its TTL.
+// breaks other systems: repeats ids through other servers, releases first, and sleeps beyond its
+// TTL.
 
 #include "sim/record/history.hpp"
 #include "sim/record/long_ago.hpp"

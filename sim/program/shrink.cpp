@@ -152,7 +152,7 @@ private:
         any = true;
         continue;
       }
-      // If 1 fails, by halves as far as possible.
+      // If the run does not fail with 1, halves the value as long as it does.
       for (auto v = was.value; v > 3 && try_value({was.from, was.position, v}, v / 2); v /= 2)
         any = true;
     }

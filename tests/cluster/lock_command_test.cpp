@@ -92,7 +92,7 @@ TEST_CASE("belay lock: never two at once while leaders are killed", "[.lock][fai
   }
 }
 
-// A holder's server is killed for good: it must kill its command before the next grant.
+// A holder's server is killed for good: the holder must kill its command before the next grant.
 TEST_CASE("belay lock: a holder whose server is lost stops its command before the next one starts",
           "[.lock][failover]") {
   auto cluster = ready_cluster(3);

@@ -27,7 +27,7 @@ public:
   /// Size of one piece: it takes about a millisecond to render, three with compression.
   static constexpr std::size_t piece_bytes = 256 << 10;
 
-  /// @param pending,admission,held,m must outlive it; `held` also all bodies
+  /// @param pending,admission,held,m must outlive it; `held` must also outlive all bodies
   shared_answers(pending_requests& pending, request_admission& admission, byte_budget& held, metrics& m,
                  node_actors_ptr node_actors)
       : pending_(pending), admission_(admission), held_(held), metrics_(m), node_actors_(std::move(node_actors)) {}

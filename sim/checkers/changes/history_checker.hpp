@@ -24,7 +24,7 @@ public:
   broken named(std::size_t node, log_index index, std::string_view name, virtual_time now);
 
 private:
-  /// Whether a member without feature levels is there, which no server can consider to be lost.
+  /// Whether there is a member without feature levels, which no server can consider to be lost.
   bool has_older_member(std::size_t node, virtual_time now);
 
   const cluster& nodes_;

@@ -22,7 +22,7 @@ public:
   /// Restores the state at `archive`.
   void go_back(log_index archive, log_index at);
 
-  /// Null: it does not live now.
+  /// Null: it is not alive now.
   const state::session_record* find(std::string_view id) const;
   /// Null: it never existed.
   const state::session_record* past(std::string_view id) const;
@@ -30,7 +30,7 @@ public:
   bool lived_always(std::string_view id, log_index from, log_index to) const;
   bool lived_ever(std::string_view id, log_index from, log_index to) const;
   bool has_check(std::string_view node, const std::string& check, log_index s) const;
-  /// The ids of the sessions that live now.
+  /// The ids of the sessions that are alive now.
   std::vector<std::string> alive() const;
   /// Indexes of entries by which a session began or ended, ascending.
   const std::vector<log_index>& changes() const { return changes_; }

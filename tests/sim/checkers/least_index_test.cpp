@@ -1,6 +1,7 @@
-// What a client agent's cache must have when read: what all servers had that the agent may have
-// queried, after the time for notifications. (Once it was what the leader had. A follower whose
-// disk hung for 0.6 s needed a snapshot, and the agent that queried it was blamed: seed 437567653.)
+// The index that a client agent's cache must have reached when it is read: the lowest index of all
+// servers that the agent may have queried, before the time that notifications may take. (Once it
+// was what the leader had. A follower whose disk hung for 0.6 s needed a snapshot, and the agent
+// that queried it was blamed: seed 437567653.)
 
 #include "sim/checkers/agents/least_index.hpp"
 

@@ -79,7 +79,7 @@ void live(const std::string& folder, int done, std::uint64_t begin) {
 
 struct outcome {
   int code = 0;
-  std::uint64_t newest = 0, older = 0; ///< the last that were reported
+  std::uint64_t newest = 0, older = 0; ///< the last values that the process reported
 };
 
 outcome run(const std::string& folder, std::uint64_t begin, std::uint64_t call, survival how, std::uint64_t seed) {
