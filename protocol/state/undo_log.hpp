@@ -147,7 +147,7 @@ public:
   /// Replaces row_changed() for a row that is loaded.
   void row_loaded(std::uint64_t hash) { digest_ += hash; }
   /// Each row changed since the last call, as it is now. A row that was cut off with others
-  /// and came back is there twice; the last one counts. O(1), whatever the number of rows.
+  /// and came back is in the list twice; the last one counts. O(1), whatever the number of rows.
   dirty_rows take_dirty() {
     ++epoch_;
     for (auto& gone : gone_)

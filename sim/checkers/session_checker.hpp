@@ -29,10 +29,10 @@ struct session_rules {
 /// - A session does not end by its TTL sooner than one TTL after the request of its creation or
 ///   of a renewal that was reported done.
 /// - A session without renewals ends within twice its TTL (exact: its TTL). A server that led this
-/// long by a clock 10 % slow, and 1 s more, makes its end before it has made others for 2 s
+///   long by a clock 10 % slow, and 1 s more, makes its end before it has made others for 2 s
 ///   (gaps of more than 1 s do not count). At the end of a run, with a healthy leader, it is gone.
 /// - A renewal is reported done only if the session was alive at some moment of the request, and
-/// rejected only if it was not alive all that time.
+///   rejected only if it was not alive all that time.
 /// - Each grant of a lock has a larger fencing token than earlier ones of that key and keeps it.
 /// - No more sessions hold the semaphore than it allows.
 class session_checker {

@@ -32,7 +32,7 @@ struct allowed_values {
 /// - `unique` creates keys by cas=0: none may be lost; `false` would mean it was done twice;
 /// - `counter` reads consistently and adds by cas: the value is the last acknowledged or unknown;
 /// - `register` overwrites one key and reads it back: a write repeated later would show. After an
-/// unknown outcome, which may still happen at any time, it continues with another key.
+///   unknown outcome, which may still happen at any time, it continues with another key.
 class workload {
 public:
   /// Starts the writers; the i-th begins at ports[i % size] and moves to the next after an error.

@@ -5,7 +5,8 @@
 
 namespace belay::state {
 
-/// Whether an operation on a key is permitted: alone, in a transaction, in OnEnd. Row reads are.
+/// Whether an operation on a key is permitted: alone, in a transaction, in OnEnd. Reads of
+/// rows always are.
 bool may_write_key(const acl::authorizer& may, const kv_op& op);
 
 /// Why the command is not permitted; nullopt: it is. Does not reject commands that

@@ -50,7 +50,7 @@ inline constexpr auto fields_of<claim_answer> = std::tuple{
 enum class claim_error : std::uint8_t {
   parameter = 0,       ///< claim_refusal::parameter has its name
   value_size = 1,      ///< above claim_value_bytes_max
-  unknown_session = 2, ///<
+  unknown_session = 2, ///< there is no session with that ID
   unknown_claim = 3,   ///< no claim with that id holds or waits
   kind = 4,            ///< the resource is of another kind
   limit = 5,           ///< the semaphore has another limit

@@ -16,7 +16,7 @@ namespace belay::state {
 /// - Lock delays continue, current and archived ones. A current holder that is
 /// not in the archive has lost its lock, and its session's lock delay starts.
 /// - Policies, roles and tokens are the archive's. Expired tokens are left out. None lives longer
-/// from now than its whole lifetime, since its expiry may be by the clock of another cluster.
+///   from now than its whole lifetime, since its expiry may be by the clock of another cluster.
 /// - Dangling rows (only in forged archives) are left out.
 /// @param ahead the work done in advance; nullopt: none
 /// @param changed gets everything_changed, and all sessions as created.
