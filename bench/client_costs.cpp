@@ -47,7 +47,7 @@ double us(steady::duration d) {
   return std::chrono::duration<double, std::micro>(d).count();
 }
 
-/// Processor time of this process, of all threads, in microseconds.
+/// CPU time of this process, of all threads, in microseconds.
 double cpu_us() {
   rusage u{};
   ::getrusage(RUSAGE_SELF, &u);

@@ -16,7 +16,7 @@ constexpr std::size_t looks_at_once_max = 64;
 // Less than an agent waits for the response (beat_limit in relay_calls.hpp).
 constexpr std::chrono::milliseconds new_agent_limit{2000};
 constexpr std::size_t new_agents_max = 1000;
-// As with any read: raft_peer always responds.
+// A limit for safety only, as for any read: raft_peer always responds.
 constexpr std::chrono::seconds rows_limit{60};
 
 std::set<std::string> servers_of(const raft::configuration& c) {

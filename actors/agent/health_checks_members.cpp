@@ -18,7 +18,7 @@ constexpr std::chrono::milliseconds look_again_mending{20};
 // Consul's reconcile interval. Also the longest pause after writes without effect,
 // for example when a client's node has the name.
 constexpr std::chrono::seconds look_again_at_last{60};
-// As with any read: raft_peer always responds.
+// A limit for safety only, as for any read: raft_peer always responds.
 constexpr std::chrono::seconds read_limit{60};
 
 } // namespace
@@ -143,14 +143,14 @@ void health_checks::log_member_changes(const std::vector<state::command>& to_be_
     if (again != left.end() && again->second == status)
       continue;
     if (status == "critical")
-      log::warn("health_checks", "member not heard for 5 s: serfHealth is critical, its sessions end",
+      log::warn("health_checks", "member not heard from for 5 s: serfHealth is critical, its sessions end",
                 {{"node", node},
                  {"term", reachable_.term.value},
                  {"advice", "check that it runs, and that the leader can reach it"}});
     else
       log::info("health_checks",
                 status == "left" ? "server is no longer a member; node deregistered"
-                                 : "member heard: serfHealth is passing",
+                                 : "member heard from: serfHealth is passing",
                 {{"node", node}, {"term", reachable_.term.value}});
   }
 }

@@ -89,7 +89,7 @@ private:
     sigemptyset(&usual);
     for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGPIPE})
       sigaddset(&usual, s);
-    posix_spawnattr_setsigmask(&attributes, &none); // ours are blocked
+    posix_spawnattr_setsigmask(&attributes, &none); // this process blocks them
     posix_spawnattr_setsigdefault(&attributes, &usual);
     posix_spawnattr_setpgroup(&attributes, 0);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);

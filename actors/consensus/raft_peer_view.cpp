@@ -88,7 +88,7 @@ void raft_peer::log_role(const raft::soft_state& before) {
   } else if (soft_.role == role::follower && !soft_.leader.is_zero() &&
              (soft_.leader != last_leader_ || soft_.term != last_leader_term_ || campaigns(before.role))) {
     const bool same = soft_.leader == last_leader_ && soft_.term == last_leader_term_;
-    log::info("raft_peer", same ? "leader heard again; election abandoned" : "leader elected",
+    log::info("raft_peer", same ? "leader heard from again; election abandoned" : "leader elected",
               {{"node", self_.name},
                {"leader", name_of_server(soft_.leader)},
                {"term", soft_.term.value},

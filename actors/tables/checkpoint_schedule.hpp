@@ -1,6 +1,7 @@
 #pragma once
-// Decides when to write a checkpoint. It costs bytes on disk in proportion to the changed rows.
-// It saves time to apply the log at a restart, and the log's memory and disk: these make it due.
+// Decides when to write a checkpoint. A checkpoint costs bytes on disk in proportion to the changed
+// rows. It makes a restart quicker, which has less of the log to apply, and frees the log's memory
+// and disk. It is due when one of these has grown too large.
 
 #include <chrono>
 #include <cstddef>

@@ -52,7 +52,7 @@ std::optional<int> continue_in_child() {
     if (child == 0)
       become_foreground_job();
     sigprocmask(SIG_SETMASK, &before, nullptr);
-    return std::nullopt; // also if fork() failed: then only the zombies stay
+    return std::nullopt; // in the child; or fork() failed: then this process continues, and only does not reap orphans
   }
   for (;;) {
     const int signal = ::sigwaitinfo(&all, nullptr);

@@ -95,7 +95,8 @@ class hosted_bytes {
 public:
   using end_function = void (*)(hosted_bytes&) noexcept;
 
-  /// Copies `bytes` after it. `end` destroys the host, on the thread of its last owner.
+  /// Copies `bytes` into the memory after this object. `end` destroys the host, on the thread of
+  /// its last owner.
   hosted_bytes(std::string_view bytes, end_function end) noexcept : end_(end), block_(bytes, payload::block::hosted) {}
   hosted_bytes(const hosted_bytes&) = delete;
   hosted_bytes& operator=(const hosted_bytes&) = delete;

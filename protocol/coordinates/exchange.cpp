@@ -83,7 +83,8 @@ void exchange::store(row r, bool ours) {
   changes_.erase(oldest);
 }
 
-/// The origin is not sent at once, as it would soon be wrong. A lone server stays there.
+/// A new server does not send its first coordinate, the origin, at once, because it would soon be
+/// wrong. A lone server stays at the origin.
 void exchange::say_own(local_time now, std::uint64_t wall_ms) {
   const bool due = sent_own_ ? now - own_sent_at_ >= own_interval : has_measured_ || now - began_ >= own_interval;
   if (!due)

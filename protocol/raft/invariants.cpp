@@ -117,7 +117,8 @@ broken_rule step_check::observe(const core& c) {
         const auto* p = n.leading->find(id);
         return p != nullptr && p->match >= n.commit;
       };
-      // By the configuration in force when it was counted: the latest then, possibly joint.
+      // The quorum is of the configuration that was in force when the leader counted it: the latest
+      // one at that time, possibly a joint one.
       const auto* then = n.log.config_at(n.commit);
       RULE(has_quorum(n.config(), has_it) || (then != nullptr && has_quorum(*then, has_it)));
     }

@@ -30,9 +30,10 @@ struct leading {
   // ---- transfer of leadership
   node_id transfer_to; ///< zero: no transfer
   int transfer_ticks = 0;
-  bool lease_forfeited = false; ///< a server may campaign at our request (see core::impl::tick_transfer)
+  bool lease_forfeited = false; ///< a server may campaign at this leader's request (see core::impl::tick_transfer)
   bool retiring = false;        ///< no longer in the committed configuration
-  /// It will leave, without a lease: until then, reads may still be served under the old lease.
+  /// Set when this leader will leave the configuration and has given up its lease: until then,
+  /// reads may still be served under the old lease.
   std::optional<local_time> lease_withdrawn_until;
 
   // ---- read rounds and the lease

@@ -106,7 +106,8 @@ public:
   void set_hello_bytes_max(std::size_t bytes) { hello_bytes_max_ = bytes; }
   /// Size of the incomplete frame.
   std::size_t unfinished_bytes() const { return pending_.size(); }
-  /// Memory reserved for it; little after a large frame is complete.
+  /// Memory reserved for the incomplete frame. After a large frame is complete, most of its memory
+  /// is freed.
   std::size_t reserved_bytes() const { return pending_.capacity(); }
 
 private:

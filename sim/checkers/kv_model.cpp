@@ -813,8 +813,9 @@ index_bounds kv_model::key_index(std::string_view key, log_index s) const {
   return {shown(table_low(s)), shown(table_high(s))};
 }
 
-/// docs/contract/02, section 2. Where the reference may return an older tombstone after a recursive
-/// delete of a wider prefix, a server may do better (section 3, regression 2): up to that delete.
+/// docs/contract/02, section 2. After a recursive delete of a wider prefix the reference may return
+/// the index of an older tombstone (section 3, regression 2). A server may return any index from
+/// that one to that of the delete.
 index_bounds kv_model::prefix_index(std::string_view prefix, log_index s) const {
   if (prefix.empty())
     return {shown(table_low(s)), shown(table_high(s))};

@@ -146,7 +146,8 @@ private:
       if (!ops_[i].optional)
         events_.push_back({ops_[i].returned, true, i});
     }
-    // Begins precede ends: operations that touch in time may have overlapped.
+    // At equal times starts come before ends, because two operations of which one ends when the
+    // other starts may have overlapped.
     std::stable_sort(events_.begin(), events_.end(),
                      [](const event& a, const event& b) { return std::tie(a.at, a.ends) < std::tie(b.at, b.ends); });
     // Operations that never end have the first slots, so that the memo recognizes them by slot.

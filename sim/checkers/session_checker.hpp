@@ -21,7 +21,8 @@ struct session_rules {
   /// Null: clocks never stop. A leader whose clocks stopped may renew a session that has ended, and
   /// its TTLs last that much longer.
   const paused_clocks* clocks = nullptr;
-  /// The leader's clock, which counts exact TTLs, may be so fast (docs/internals/adr/0016-claims.md rule 20).
+  /// How fast the leader's clock, which counts exact TTLs, may be; 1: not faster than true time
+  /// (docs/internals/adr/0016-claims.md rule 20).
   double fastest_clock = 1;
 };
 

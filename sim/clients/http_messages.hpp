@@ -40,7 +40,8 @@ struct write_decision {
   log_index index;
 };
 
-/// What a client agent's response leaves of the decision, which may be lost, or never made.
+/// The decision as far as a client agent's response shows it: the decision may be lost on the way
+/// to the agent, or never made.
 std::optional<write_decision> as_received_from_agent(const http_answer& a,
                                                      const std::optional<write_decision>& decided);
 

@@ -1,7 +1,7 @@
 #pragma once
 // Says to which checkpoints the stored window of changes belongs. It is written first, so the
 // current checkpoint may be the previous one or the one that it was written for. If it is another
-// one (sent by a leader, or written by an earlier version), changes between are missing.
+// one (sent by a leader, or written by an earlier version), the changes in between are missing.
 
 #include "storage/checkpoint/checkpoint_store.hpp"
 

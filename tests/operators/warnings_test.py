@@ -138,8 +138,8 @@ def a_stopped_server(binary, folder, _):
     check(f"belay-{hung}" in c.belay("members", c.at(other), "-status=failed"), "-status=failed finds it")
     health = {s["Name"]: s for s in json.loads(c.servers[leader].ask("GET", "/v1/operator/autopilot/health")[1])["Servers"]}
     check([health[f"belay-{n}"]["SerfStatus"] for n in (leader, hung, other)] == ["alive", "failed", "alive"], "SerfStatus says so")
-    eventually("the log of the leader says so", lambda: lines(c, leader, "[WARN]", "member not heard for 5 s", f"node=belay-{hung}"))
-    check(not lines(c, leader, "member not heard for 5 s", f"node=belay-{other}"), "of that one only")
+    eventually("the log of the leader says so", lambda: lines(c, leader, "[WARN]", "member not heard from for 5 s", f"node=belay-{hung}"))
+    check(not lines(c, leader, "member not heard from for 5 s", f"node=belay-{other}"), "of that one only")
     check(not lines(c, hung, "process did not run"), "nothing is said yet")
     c.servers[hung].process.send_signal(signal.SIGCONT)
     stood = time.monotonic() - before
@@ -244,7 +244,7 @@ def a_restore(binary, folder, _):
     names = {f"new-{n}" for n in range(3)}
     at = number_of(c, c.leader())
     for name in names:  # it says so when it finds them registered, and looks a minute later again
-        eventually(f"{name} is registered", lambda: lines(c, at, "member heard: serfHealth is passing", f"node={name}"))
+        eventually(f"{name} is registered", lambda: lines(c, at, "member heard from: serfHealth is passing", f"node={name}"))
     for through in ("leader", "follower"):
         leader = c.leader()
         server = leader if through == "leader" else next(s for s in c.servers if s is not leader)

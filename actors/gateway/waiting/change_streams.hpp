@@ -103,7 +103,7 @@ private:
     monotonic_time made;
   };
   using groups = std::map<std::string, std::unique_ptr<group>>;
-  /// The last text sent to a group. Groups of tokens that see the same keys get the same together.
+  /// The last text sent to a group. Groups whose tokens see the same keys share one text.
   struct rendering {
     bool keys_only = false;
     std::vector<state::change_position> changes;

@@ -82,7 +82,7 @@ TEST_CASE("an agent that is heard is registered once", "[client_agents]") {
   }
 }
 
-TEST_CASE("an agent that is silent for more than 5 s is critical, and passing when it is heard again",
+TEST_CASE("an agent that is silent for more than 5 s is critical, and passing when it reports again",
           "[client_agents]") {
   rows r;
   leader l(r);
@@ -213,7 +213,7 @@ TEST_CASE("where another client writes an agent's rows, the leader writes them l
   CHECK(written <= 8);
 }
 
-TEST_CASE("an agent that is heard again while the entry of its silence waits for a disk is not left critical",
+TEST_CASE("an agent that reports again while the entry of its silence waits for a disk is not left critical",
           "[client_agents]") {
   rows shown;
   leader l(shown);

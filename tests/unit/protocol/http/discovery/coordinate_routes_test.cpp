@@ -38,7 +38,7 @@ TEST_CASE("reads of coordinates") {
   CHECK(std::get<local_request>(all.action).kind == local_kind::coordinate_datacenters);
 }
 
-TEST_CASE("a coordinate that a client brings") {
+TEST_CASE("a client's update of a coordinate") {
   const auto p = ask("PUT", "/v1/coordinate/update?ns=x",
                      R"({"Datacenter":"dc1","node":"far","Segment":"s","Token":"t",
                          "coord":{"vec":[1,2.5,-3e-5,0,0,0,0,8],"Error":0.5,"Adjustment":-1,"Height":2}})");
@@ -90,7 +90,7 @@ TEST_CASE("coordinates that cannot be parsed, or are invalid") {
   CHECK(refusal_to("PUT", "/v1/coordinate/update?dc=other", zeros).body == "No path to datacenter");
 }
 
-TEST_CASE("with disable_coordinates all of it is 401, except wrong methods") {
+TEST_CASE("with disable_coordinates all requests get 401, except those with wrong methods") {
   auto s = usual_settings();
   s.coordinates_disabled = true;
   for (const auto* path : {"/v1/coordinate/nodes", "/v1/coordinate/node/n", "/v1/coordinate/datacenters"}) {

@@ -233,7 +233,8 @@ TEST_CASE("from level 8 on a search examines at most 10,000 claims", "[B5]") {
   CHECK(d.sound());
 }
 
-// A session whose own claim was skipped, as the waiting one, must not count as visited.
+// Where the search skips a claim of the waiting session itself, that session must not count as
+// visited.
 TEST_CASE("a session that waits where it holds is found by the next waiter") {
   claims_driver d;
   const auto a = d.open(1), b = d.open(2), c = d.open(3);

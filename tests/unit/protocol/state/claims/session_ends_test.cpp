@@ -77,7 +77,7 @@ TEST_CASE("delayed holders that were readers block writers only; without a lock 
   CHECK_FALSE(d.view("x").known);
 }
 
-// Rule 18: "its waiting claims leave, and their parked requests get 404 with the cause".
+// Rule 18: "it removes the waiting claims, whose parked requests get 404 with the cause".
 TEST_CASE("the end of a session ends its claims and waits, and grants to others, in one entry") {
   const auto gone = [] {
     claims_driver d;

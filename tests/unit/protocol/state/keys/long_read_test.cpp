@@ -75,7 +75,7 @@ TEST_CASE("a long read returns what a read at once would have returned at its st
 
 namespace {
 
-/// What an answer shows, of the kinds of tables that are read in slices.
+/// The rows of an answer as text, for the kinds of queries that are read in slices.
 std::vector<std::string> shown(const query_result& r) {
   std::vector<std::string> all{to_string(r.index)};
   std::visit(overloaded{[&](const kv_entries& a) {
