@@ -41,7 +41,7 @@ fs::path folder_of(const std::string& path) {
   return folder.empty() ? fs::path(".") : folder;
 }
 
-/// Creates missing ones, accessible to the owner only.
+/// Creates missing folders, accessible to the owner only.
 status make_folder_of(const std::string& path) {
   return storage::posix_file_system().make_directory(folder_of(path).string());
 }
@@ -173,7 +173,8 @@ bool rotated_file::is_due(std::size_t more_bytes, std::int64_t now_ns) const {
   return rules_.rotate_after.count() > 0 && now_ns - begun_ns_ >= rules_.rotate_after.count();
 }
 
-/// The file may have been moved or removed: further lines would be lost, or hard to find.
+/// Opens a file again if the present one was moved or removed: further lines would be lost, or hard
+/// to find.
 void rotated_file::follow_current(std::int64_t now_ns) {
   if (!regular_)
     return;

@@ -205,7 +205,7 @@ void peer_link::on_answer(outgoing& o, std::string_view bytes) {
       return;
     cannot_reach(o, fed.error());
   } else if (bytes.starts_with(alert)) {
-    cannot_reach(o, "peer rejected us: it requires TLS (encrypt, or certificates)");
+    cannot_reach(o, "peer rejected this server: it requires TLS (encrypt, or certificates)");
   } else {
     return;
   }

@@ -92,12 +92,12 @@ struct channel::state {
     if (refused_certificate.error == X509_V_ERR_HOSTNAME_MISMATCH)
       return "certificate of peer names " + refused_certificate.detail + ", not " + mine->server_name();
     if (is_of_unknown_authority(refused_certificate.error) && !mine->has_certificate())
-      return "peer does not have our encrypt key; it presents a certificate, and no ca_file is set here";
+      return "peer does not have this server's encrypt key; it presents a certificate, and no ca_file is set here";
     return refused_certificate.text("peer");
   }
 
   std::string own_kind() const {
-    return which == side::dials && mine->dials_with_key() ? "our encrypt key" : "our certificate";
+    return which == side::dials && mine->dials_with_key() ? "this server's encrypt key" : "this server's certificate";
   }
 
   /// What an error of OpenSSL means for operators.
@@ -123,20 +123,20 @@ struct channel::state {
       return "peer has no certificate";
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
       return which == side::dials && !mine->dials_with_certificate() && !mine->has_certificate()
-                 ? "peer rejected us: it does not have our encrypt key"
-                 : "peer rejected us: our certificate is not signed by its ca_file";
+                 ? "peer rejected this server: it does not have this server's encrypt key"
+                 : "peer rejected this server's certificate: it is not signed by the peer's ca_file";
     case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
-      return "peer rejected us: our certificate has expired";
+      return "peer rejected this server's certificate: it has expired";
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
-      return "peer rejected us: it requires a certificate";
+      return "peer rejected this server: it requires a certificate";
     case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
     case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
     case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
-      return "peer rejected us: it does not accept our certificate";
+      return "peer rejected this server: it does not accept this server's certificate";
     case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
     case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:
     case SSL_R_SSLV3_ALERT_ILLEGAL_PARAMETER:
-      return "peer rejected us: it does not accept " + own_kind();
+      return "peer rejected this server: it does not accept " + own_kind();
     case SSL_R_UNSUPPORTED_PROTOCOL:
     case SSL_R_VERSION_TOO_LOW:
     case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:

@@ -115,13 +115,13 @@ struct https_channel::state {
     case SSL_R_NO_SHARED_CIPHER:
       return "client and server have no cipher suite in common";
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
-      return "client rejected us: our certificate is not signed by a CA that it trusts";
+      return "client rejected this server's certificate: it is not signed by a CA that the client trusts";
     case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
     case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
     case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
-      return "client rejected us: it does not accept our certificate";
+      return "client rejected this server: it does not accept this server's certificate";
     case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
-      return "client rejected us: our certificate has expired";
+      return "client rejected this server's certificate: it has expired";
     case SSL_R_UNSUPPORTED_PROTOCOL:
     case SSL_R_VERSION_TOO_LOW:
     case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:

@@ -142,7 +142,7 @@ bool comparison::of_row(const void* row, std::size_t depth, filter_work& work) c
 }
 
 /// Compares a field by its kind. Lists, maps and objects consume the next part of the selector,
-/// `path_[depth]`; at its end the comparison is about their presence or size. False also when the
+/// `path_[depth]`; at its end the comparison is about their presence or size. Also false if the
 /// work exceeds its limit, which the caller checks.
 bool comparison::of_value(const field_value& v, std::size_t depth, filter_work& work) const {
   const bool at_end = depth == path_.size();

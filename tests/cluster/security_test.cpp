@@ -111,7 +111,7 @@ TEST_CASE("three servers with a key, a fourth with another one, a fifth with non
   CHECK(cluster->node(0).put("/v1/kv/a", "x").body.starts_with("true"));
   CHECK(cluster->wait_equal() == "");
   check_refused(*cluster, folder.path() / "another", {{"encrypt", another_key}}, "peer has another encrypt key",
-                "peer rejected us: it does not accept our encrypt key");
+                "peer rejected this server: it does not accept this server's encrypt key");
   check_refused(*cluster, folder.path() / "none", {}, "peer does not use TLS, which this server requires",
                 "it requires TLS");
 }
@@ -209,6 +209,6 @@ TEST_CASE("a key is replaced on all servers, through the API and then by the pro
   cluster->node(0).start();
   cluster->wait_ready();
   check_refused(*cluster, folder.path() / "late", {{"encrypt", one_key}}, "peer has another encrypt key",
-                "peer rejected us: it does not accept our encrypt key");
+                "peer rejected this server: it does not accept this server's encrypt key");
   check_nothing_lost(*cluster, load);
 }

@@ -1,4 +1,5 @@
-// From a version without streams and idempotency keys (docs/reference/changes.md, docs/reference/exactly-once.md).
+// Upgrades from a version without streams and idempotency keys (docs/reference/changes.md,
+// docs/reference/exactly-once.md).
 
 #include "tests/cluster/changes/crowd_of_followers.hpp"
 #include "tests/cluster/upgrades/lockers.hpp"
@@ -217,7 +218,8 @@ TEST_CASE("an archive with outcomes is rejected while a server is older, and sto
   const auto new_program = server_command::from_environment(BELAY_BINARY_DIR);
   std::string with_claims, with_outcomes;
   {
-    // Archives of this version name the clients of claims (feature level 8).
+    // By the old program: archives of this version name the clients of claims (feature level 8),
+    // which older servers cannot read.
     server_cluster from(old_program, {1, "old", {}});
     from.start_all();
     from.wait_ready();

@@ -120,21 +120,23 @@ TEST_CASE("a rejected peer gets the reason, and so does the rejecting side", "[t
   };
   const row rows[] = {
       {"the dialler knows another CA", foreign, server, "certificate of peer is not signed by ca_file",
-       "peer rejected us: our certificate is not signed by its ca_file"},
+       "peer rejected this server's certificate: it is not signed by the peer's ca_file"},
       {"the accepter knows another CA", foreign_trusts_us, server,
-       "peer rejected us: our certificate is not signed by its ca_file",
+       "peer rejected this server's certificate: it is not signed by the peer's ca_file",
        "certificate of peer is not signed by ca_file"},
-      {"expired at the accepter", server, expired, "certificate of peer has expired", "our certificate has expired"},
-      {"expired at the dialler", expired, server, "our certificate has expired", "certificate of peer has expired"},
-      {"not valid yet", early, server, "peer rejected us", "not valid yet"},
+      {"expired at the accepter", server, expired, "certificate of peer has expired",
+       "this server's certificate: it has expired"},
+      {"expired at the dialler", expired, server, "this server's certificate: it has expired",
+       "certificate of peer has expired"},
+      {"not valid yet", early, server, "peer rejected this server", "not valid yet"},
       {"another datacenter's server", named, elsewhere, "names server.dc2.consul, not server.dc1.consul",
-       "peer rejected us"},
-      {"another key", with_keys({key_a}), with_keys({key_b}), "peer rejected us: it does not accept our encrypt key",
-       "peer has another encrypt key"},
-      {"a key where certificates are demanded", with_keys({key_a}), server, "peer does not have our encrypt key",
-       "peer has only an encrypt key"},
+       "peer rejected this server"},
+      {"another key", with_keys({key_a}), with_keys({key_b}),
+       "peer rejected this server: it does not accept this server's encrypt key", "peer has another encrypt key"},
+      {"a key where certificates are demanded", with_keys({key_a}), server,
+       "peer does not have this server's encrypt key", "peer has only an encrypt key"},
       {"a certificate where there are only keys", server, with_keys({key_a}),
-       "peer rejected us: it does not accept our certificate",
+       "peer rejected this server: it does not accept this server's certificate",
        "peer has no encrypt key, and this server has no certificate"},
   };
   for (const auto& r : rows) {
@@ -160,7 +162,7 @@ TEST_CASE("a peer without a certificate is refused", "[tls]") {
   pair_of_ends ends(bare, server);
   CHECK_FALSE(ends.accepter.established());
   CHECK(says(ends.accepter_sent, "peer has no certificate"));
-  CHECK(says(ends.dialler_sent, "peer rejected us: it requires a certificate"));
+  CHECK(says(ends.dialler_sent, "peer rejected this server: it requires a certificate"));
 }
 
 TEST_CASE("bytes may arrive one by one", "[tls]") {

@@ -170,7 +170,7 @@ TEST_CASE("https: errors of a client are reported", "[https]") {
       {bare, {.ca_file = "", .version = TLS1_2_VERSION}, "no certificates configured: set cert_file and key_file"},
       {shown(server),
        {.ca_file = other.ca_file},
-       "client rejected us: our certificate is not signed by a CA that it trusts"},
+       "client rejected this server's certificate: it is not signed by a CA that the client trusts"},
       {shown(server), {.ca_file = "", .version = TLS1_1_VERSION}, "client supports neither TLS 1.2 nor TLS 1.3"},
       {shown(server), {.ca_file = "", .alpn = h2}, "client does not support HTTP/1.1 (ALPN)"},
       {shown(server),
