@@ -4,8 +4,8 @@
 //
 // With STEPS the process dies after that many steps. Keys below shop/ represent the services.
 #include <belay/client.hpp>
-#include <belay/compensated_section.hpp>
 #include <belay/keys.hpp>
+#include <belay/saga.hpp>
 
 #include <chrono>
 #include <cstdlib>

@@ -5,7 +5,7 @@
 #include "cli/api/api_exchange.hpp"
 #include "cli/names.hpp"
 
-#include "client/asio/socket_world.hpp"
+#include "client/asio/socket_environment.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

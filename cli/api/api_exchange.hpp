@@ -4,7 +4,7 @@
 #include "cli/api/api_address.hpp"
 #include "cli/names.hpp"
 
-#include <belay/world.hpp>
+#include <belay/environment.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #pragma once
 // The base of everything that is held by a session of the client library.
 
-#include "cli/api/command_world.hpp"
+#include "cli/api/command_environment.hpp"
 #include "cli/locks/acquire_deadline.hpp"
 #include "cli/locks/holding.hpp"
 

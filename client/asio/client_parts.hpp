@@ -3,7 +3,7 @@
 
 #include "client/asio/face.hpp"
 #include "client/asio/shared_loop.hpp"
-#include "client/asio/socket_world.hpp"
+#include "client/asio/socket_environment.hpp"
 
 #include <condition_variable>
 #include <exception>

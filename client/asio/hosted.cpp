@@ -1,6 +1,6 @@
 #include <belay/loops/hosted.hpp>
 
-#include "client/core/loop_world.hpp"
+#include "client/core/loop_environment.hpp"
 
 #include "client/asio/face.hpp"
 

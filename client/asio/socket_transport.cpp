@@ -1,6 +1,6 @@
 #include <belay/loops/transport.hpp>
 
-#include "client/asio/socket_world.hpp"
+#include "client/asio/socket_environment.hpp"
 #include "client/core/numbered_requests.hpp"
 
 #include <boost/asio/executor_work_guard.hpp>

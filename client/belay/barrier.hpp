@@ -11,7 +11,7 @@
 // A session takes part once at a time; its tasks take turns. All give the same number, or are
 // refused with reason::invalid. Keys: NAME/.round, and one for each participant below NAME/.
 
-#include <belay/hold.hpp>
+#include <belay/lease.hpp>
 
 #include <cstddef>
 #include <cstdint>

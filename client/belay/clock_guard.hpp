@@ -8,8 +8,8 @@
 // Survives: a wall clock that is set: only a large offset is distrusted, until a sample finds less.
 // On failure (no server responds): the last verdict stays; rates are compared without servers.
 
+#include <belay/environment.hpp>
 #include <belay/task.hpp>
-#include <belay/world.hpp>
 
 #include <chrono>
 #include <cstdint>

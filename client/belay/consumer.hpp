@@ -18,7 +18,7 @@
 // 0.2.0 and of this version may be in one group.
 
 #include <belay/changes.hpp>
-#include <belay/hold.hpp>
+#include <belay/lease.hpp>
 
 #include <cstddef>
 #include <cstdint>

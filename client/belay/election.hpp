@@ -8,7 +8,7 @@
 // a mutex. hand_over() is refused with reason::unsupported on Consul, reason::invalid if no
 // candidate waits. After an *unknown* one the lease is released for the next candidate.
 
-#include <belay/hold.hpp>
+#include <belay/lease.hpp>
 
 #include <cstdint>
 #include <optional>

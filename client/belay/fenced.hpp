@@ -10,7 +10,7 @@
 // fenced<T> is for one process that owns the resource; keep the largest token for as long as the
 // resource exists. Tokens of zero (semaphores on Consul) are rejected by both. Not thread-safe.
 
-#include <belay/hold.hpp>
+#include <belay/lease.hpp>
 #include <belay/task.hpp>
 
 #include <cstdint>

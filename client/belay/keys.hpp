@@ -11,8 +11,8 @@
 // write may be there: no server responded in time, or it is Consul. There `update` and `erase_if`
 // retry with the same index, so they write at most once; put_key is not sent twice.
 
+#include <belay/environment.hpp>
 #include <belay/task.hpp>
-#include <belay/world.hpp>
 
 #include <cstdint>
 #include <functional>

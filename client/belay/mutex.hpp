@@ -14,7 +14,7 @@
 // recipe::claims (Belay) each lease has an ID, and neither can happen; but key locks are not
 // excluded.
 
-#include <belay/hold.hpp>
+#include <belay/lease.hpp>
 
 #include <cstdint>
 #include <string>

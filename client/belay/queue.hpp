@@ -13,8 +13,8 @@
 // Items are processed at least once: twice if a consumer dies before its ack(). An item is a key
 // below NAME/. A take() reads all of them: use it for hundreds of items, not for millions.
 
-#include <belay/hold.hpp>
 #include <belay/keys.hpp>
+#include <belay/lease.hpp>
 
 #include <cstdint>
 #include <string>

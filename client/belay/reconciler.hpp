@@ -9,8 +9,8 @@
 // up. On failure: counts() has the numbers of both. Waiting keys are lost with the process: a new
 // one begins with a full pass. A pass waits until the queue has space.
 
+#include <belay/environment.hpp>
 #include <belay/task.hpp>
-#include <belay/world.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -11,7 +11,7 @@
 // Name the recipe explicitly if servers may be upgraded to support claims while a name is in use.
 // The two recipes do not exclude each other.
 
-#include <belay/hold.hpp>
+#include <belay/lease.hpp>
 
 #include <cstdint>
 #include <string>

@@ -12,9 +12,9 @@
 // A process that is stopped (by SIGSTOP, a debugger, a hypervisor) may check safe_until() too late.
 // Protect what must never be done twice with the fencing token.
 
+#include <belay/environment.hpp>
 #include <belay/keys.hpp>
 #include <belay/task.hpp>
-#include <belay/world.hpp>
 
 #include <cstdint>
 #include <deque>

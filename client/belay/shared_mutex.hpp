@@ -11,7 +11,7 @@
 // A session may have several readers' leases. A request that would wait for its own session (a
 // writer beside its own reader) waits in this process until the other lease is released.
 
-#include <belay/hold.hpp>
+#include <belay/lease.hpp>
 
 #include <string>
 

@@ -13,8 +13,8 @@
 //
 //   int main(int argc, char** argv) { return belay::sim::run_program(argc, argv); }
 
+#include <belay/environment.hpp>
 #include <belay/task.hpp>
-#include <belay/world.hpp>
 
 #include <functional>
 #include <memory>
@@ -75,7 +75,8 @@ public:
   /// No faults at all: for the first run of a new scenario.
   void without_faults();
   /// Disables a fault of servers (run_program prints the names in each story), or "client-pause",
-  /// "client-crash", "client-cut", "client-loss", "client-late", "client-clock"; others end the program.
+  /// "client-crash", "client-cut", "client-loss", "client-late", "client-clock"; others end the
+  /// program.
   void without(const std::string& fault);
   /// Enables a fault that servers do not promise to survive: "machine-stop" (machines pause, their
   /// clocks included), "clock-wild" (server clocks exceed their bound).

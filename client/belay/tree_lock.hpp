@@ -10,7 +10,7 @@
 // writer's on the path itself. That is one request for each part of the path, and one more. A path
 // above or below one that the same session holds waits until that is released.
 
-#include <belay/hold.hpp>
+#include <belay/lease.hpp>
 
 #include <string>
 #include <vector>

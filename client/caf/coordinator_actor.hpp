@@ -3,7 +3,7 @@
 
 #include "client/core/taking.hpp"
 
-#include "client/core/loop_world.hpp"
+#include "client/core/loop_environment.hpp"
 #include <belay/caf/coordinator.hpp>
 
 #include <caf/response_promise.hpp>

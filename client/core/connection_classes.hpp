@@ -2,7 +2,7 @@
 // Decides which requests get one of a transport's connections. Requests that block at servers for a
 // long time must not delay short ones, and no request may delay a renewal.
 
-#include <belay/world.hpp>
+#include <belay/environment.hpp>
 
 #include <algorithm>
 #include <array>

@@ -2,9 +2,9 @@
 // Requests for callers that are not coroutines: each has a number and a callback. Use them on the
 // loop only.
 
+#include <belay/environment.hpp>
 #include <belay/loops/transport.hpp>
 #include <belay/task.hpp>
-#include <belay/world.hpp>
 
 #include <cstdint>
 #include <map>

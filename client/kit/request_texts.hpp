@@ -1,7 +1,7 @@
 #pragma once
 // Describes requests and responses in words, for the story.
 
-#include <belay/world.hpp>
+#include <belay/environment.hpp>
 
 #include <string>
 

@@ -1,7 +1,7 @@
 #pragma once
 // A claim on a server that supports them: requested once, queued and granted there.
 
-#include <belay/hold.hpp>
+#include <belay/lease.hpp>
 
 #include <cstdint>
 #include <string>

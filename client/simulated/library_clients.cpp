@@ -4,9 +4,9 @@
 #include "client/kit/kit_process.hpp"
 
 #include <belay/barrier.hpp>
-#include <belay/compensated_section.hpp>
 #include <belay/consumer.hpp>
 #include <belay/queue.hpp>
+#include <belay/saga.hpp>
 
 #include <set>
 #include <utility>

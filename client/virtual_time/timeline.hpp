@@ -3,7 +3,7 @@
 // Processes (environments of recipes) send requests over a network that loses some, and pause
 // before a request leaves and at clock reads. The same seed gives the same run.
 
-#include <belay/world.hpp>
+#include <belay/environment.hpp>
 
 #include <cstdint>
 #include <functional>

@@ -1,7 +1,7 @@
 // The scenarios, and the rules that must hold.
 #include "examples/simulator/nightly_job.hpp"
 
-#include <belay/hold.hpp>
+#include <belay/lease.hpp>
 #include <belay/sim.hpp>
 
 #include <set>

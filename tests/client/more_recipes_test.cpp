@@ -2,7 +2,6 @@
 #include "tests/client/servers.hpp"
 
 #include <belay/barrier.hpp>
-#include <belay/compensated_section.hpp>
 #include <belay/consumer.hpp>
 #include <belay/diff.hpp>
 #include <belay/fenced.hpp>
@@ -10,6 +9,7 @@
 #include <belay/mirror.hpp>
 #include <belay/queue.hpp>
 #include <belay/recursive_mutex.hpp>
+#include <belay/saga.hpp>
 #include <belay/shared_mutex.hpp>
 #include <belay/striped_mutex.hpp>
 #include <belay/tree_lock.hpp>

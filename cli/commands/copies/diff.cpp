@@ -1,7 +1,7 @@
 // `belay diff`: compares the keys of two servers with the client library.
 
 #include "cli/commands/all.hpp"
-#include "cli/commands/copies/places.hpp"
+#include "cli/commands/copies/two_servers.hpp"
 #include "cli/output/json_text.hpp"
 #include "cli/output/progress_line.hpp"
 #include "cli/output/table.hpp"

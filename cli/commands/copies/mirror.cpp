@@ -3,7 +3,7 @@
 #include "cli/api/awaited.hpp"
 #include "cli/api/bell.hpp"
 #include "cli/commands/all.hpp"
-#include "cli/commands/copies/places.hpp"
+#include "cli/commands/copies/two_servers.hpp"
 #include "cli/output/json_text.hpp"
 #include "cli/output/progress_line.hpp"
 #include "cli/process/long_run.hpp"

@@ -1,6 +1,6 @@
 // `belay counter add|get`: a number that many clients add to, with the client library.
 
-#include "cli/api/command_world.hpp"
+#include "cli/api/command_environment.hpp"
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"
 #include "protocol/go_compat/syntax.hpp"

@@ -3,7 +3,7 @@
 #include "cli/api/api_client.hpp"
 #include "cli/api/awaited.hpp"
 #include "cli/api/bell.hpp"
-#include "cli/api/command_world.hpp"
+#include "cli/api/command_environment.hpp"
 #include "cli/commands/watching/change_feed.hpp"
 #include "cli/commands/watching/change_lines.hpp"
 #include "cli/commands/watching/watch_handler.hpp"

@@ -3,7 +3,7 @@
 
 #include "cli/api/api_client.hpp"
 #include "cli/api/bell.hpp"
-#include "cli/api/command_world.hpp"
+#include "cli/api/command_environment.hpp"
 #include "cli/commands/all.hpp"
 #include "cli/commands/watching/watch_handler.hpp"
 #include "cli/flags/options.hpp"

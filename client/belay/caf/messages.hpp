@@ -4,7 +4,7 @@
 //
 // In namespace belay, or after using it, `caf` is this namespace: write `::caf` for CAF's own.
 
-#include <belay/hold.hpp>
+#include <belay/lease.hpp>
 #include <belay/result.hpp>
 #include <belay/session.hpp>
 

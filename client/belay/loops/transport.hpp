@@ -2,7 +2,7 @@
 // Sends requests to servers, for environments whose recipes run elsewhere: in an actor, say.
 
 #include <belay/client.hpp>
-#include <belay/world.hpp>
+#include <belay/environment.hpp>
 
 #include <cstdint>
 #include <functional>

@@ -3,15 +3,15 @@
 #include <belay/changes.hpp>
 #include <belay/client.hpp>
 #include <belay/clock_guard.hpp>
-#include <belay/compensated_section.hpp>
 #include <belay/consumer.hpp>
 #include <belay/counter.hpp>
 #include <belay/diff.hpp>
 #include <belay/election.hpp>
+#include <belay/environment.hpp>
 #include <belay/fenced.hpp>
-#include <belay/hold.hpp>
 #include <belay/keys.hpp>
 #include <belay/latch.hpp>
+#include <belay/lease.hpp>
 #include <belay/loops/transport.hpp>
 #include <belay/mirror.hpp>
 #include <belay/mutex.hpp>
@@ -20,6 +20,7 @@
 #include <belay/reconciler.hpp>
 #include <belay/recursive_mutex.hpp>
 #include <belay/result.hpp>
+#include <belay/saga.hpp>
 #include <belay/semaphore.hpp>
 #include <belay/session.hpp>
 #include <belay/shared_mutex.hpp>
@@ -27,7 +28,6 @@
 #include <belay/task.hpp>
 #include <belay/tree_lock.hpp>
 #include <belay/version_vector.hpp>
-#include <belay/world.hpp>
 
 #include <chrono>
 #include <iostream>

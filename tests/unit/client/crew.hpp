@@ -3,7 +3,7 @@
 // holds.
 #include "tests/unit/client/virtual_cluster.hpp"
 
-#include <belay/hold.hpp>
+#include <belay/lease.hpp>
 #include <belay/session.hpp>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #pragma once
 // How the model server parses and writes the texts of the HTTP API.
 
-#include <belay/world.hpp>
+#include <belay/environment.hpp>
 
 #include <cstdint>
 #include <string>

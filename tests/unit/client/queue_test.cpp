@@ -1,10 +1,10 @@
 // Queues, and what fencing tokens protect: the resource itself, and sections with compensation.
 #include "tests/unit/client/crew.hpp"
 
-#include <belay/compensated_section.hpp>
 #include <belay/fenced.hpp>
 #include <belay/mutex.hpp>
 #include <belay/queue.hpp>
+#include <belay/saga.hpp>
 
 #include <map>
 #include <set>

@@ -3,12 +3,12 @@
 #include "tests/unit/client/virtual_cluster.hpp"
 
 #include <belay/clock_guard.hpp>
-#include <belay/compensated_section.hpp>
 #include <belay/consumer.hpp>
 #include <belay/diff.hpp>
 #include <belay/fenced.hpp>
 #include <belay/mutex.hpp>
 #include <belay/near_cache.hpp>
+#include <belay/saga.hpp>
 #include <belay/semaphore.hpp>
 
 #include <algorithm>

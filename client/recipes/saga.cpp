@@ -1,4 +1,4 @@
-#include <belay/compensated_section.hpp>
+#include <belay/saga.hpp>
 
 #include <belay/keys.hpp>
 

@@ -1,4 +1,4 @@
-#include "client/core/loop_world.hpp"
+#include "client/core/loop_environment.hpp"
 
 #include <utility>
 

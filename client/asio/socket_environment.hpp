@@ -9,7 +9,7 @@
 
 #include "client/asio/transport_options.hpp"
 
-#include <belay/world.hpp>
+#include <belay/environment.hpp>
 
 #include <boost/asio/io_context.hpp>
 

@@ -1,4 +1,4 @@
-#include "cli/commands/copies/places.hpp"
+#include "cli/commands/copies/two_servers.hpp"
 
 namespace belay::cli {
 

@@ -1,4 +1,4 @@
-#include "cli/api/command_world.hpp"
+#include "cli/api/command_environment.hpp"
 
 #include <charconv>
 

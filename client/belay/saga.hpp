@@ -16,7 +16,7 @@
 //
 // The record is in the key NAME/.intent. It has at most 512 KiB, the data of all steps included.
 
-#include <belay/hold.hpp>
+#include <belay/lease.hpp>
 #include <belay/mutex.hpp>
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "client/asio/socket_world.hpp"
+#include "client/asio/socket_environment.hpp"
 
 #include "client/asio/byte_stream.hpp"
 #include "client/core/connection_classes.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 // What commands for two servers have in common.
 
-#include "cli/api/command_world.hpp"
+#include "cli/api/command_environment.hpp"
 #include "cli/flags/options.hpp"
 
 #include <string>

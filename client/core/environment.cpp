@@ -1,4 +1,4 @@
-#include <belay/world.hpp>
+#include <belay/environment.hpp>
 
 #include <algorithm>
 #include <cctype>

@@ -1,4 +1,4 @@
-#include <belay/hold.hpp>
+#include <belay/lease.hpp>
 
 #include "client/core/asking.hpp"
 #include "client/core/mutants.hpp"

@@ -2,8 +2,8 @@
 // The environment of recipes on a loop that belongs to something else: an actor, an executor. Its
 // owner calls it from that loop, and these calls resume the coroutines that wait.
 
+#include <belay/environment.hpp>
 #include <belay/loops/transport.hpp>
-#include <belay/world.hpp>
 
 #include <cstdint>
 #include <deque>
