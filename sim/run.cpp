@@ -19,15 +19,15 @@
 #include "sim/clients/credential_operator.hpp"
 #include "sim/clients/restart_tour.hpp"
 #include "sim/clients/workload.hpp"
+#include "sim/environment/busy_times.hpp"
+#include "sim/environment/node_failure.hpp"
+#include "sim/environment/storm_checker.hpp"
 #include "sim/faults/agent_nemesis.hpp"
 #include "sim/faults/nemesis.hpp"
 #include "sim/faults/unauthenticated_peer.hpp"
 #include "sim/faults/unverified_peer.hpp"
 #include "sim/faults/version_skew.hpp"
 #include "sim/kit/library_ground.hpp"
-#include "sim/world/busy_times.hpp"
-#include "sim/world/node_failure.hpp"
-#include "sim/world/storm_checker.hpp"
 
 #include <algorithm>
 #include <utility>

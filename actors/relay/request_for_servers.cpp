@@ -16,8 +16,8 @@ constexpr std::chrono::seconds stream_begins_in{20};
 /// Request headers that a server's routes read. Token and framing are written from parsed values.
 bool goes_to_servers(std::string_view name) {
 #ifdef BELAY_SIMULATION_HOOKS
-  // Identifies requests in the simulator (sim/world/simulated_gateway.cpp); shipped builds do not
-  // have it.
+  // Identifies requests in the simulator (sim/environment/simulated_gateway.cpp); shipped builds do
+  // not have it.
   if (name == "X-Simulated-Client")
     return true;
 #endif

@@ -3,7 +3,7 @@
 
 #include "sim/checkers/kv_model.hpp"
 #include "sim/checkers/models/health_check.hpp"
-#include "sim/world/cluster.hpp"
+#include "sim/environment/cluster.hpp"
 
 #include <map>
 #include <optional>

@@ -11,7 +11,7 @@
 #include "sim/checkers/reply_checker.hpp"
 #include "sim/checkers/session_checker.hpp"
 #include "sim/checkers/watch_checker.hpp"
-#include "sim/world/cluster.hpp"
+#include "sim/environment/cluster.hpp"
 
 #include <map>
 #include <optional>

@@ -3,8 +3,8 @@
 // majority of the members could elect one of them and write, a leader and writes must come in time.
 
 #include "sim/checkers/kv_model.hpp"
+#include "sim/environment/cluster.hpp"
 #include "sim/record/history.hpp"
-#include "sim/world/cluster.hpp"
 
 #include <set>
 #include <vector>

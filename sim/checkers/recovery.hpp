@@ -1,7 +1,7 @@
 #pragma once
 // What a healed cluster waits for until it converges: explains a slow recovery without its trace.
 
-#include "sim/world/cluster.hpp"
+#include "sim/environment/cluster.hpp"
 
 #include <set>
 

@@ -3,7 +3,7 @@
 #include "protocol/base/uuid.hpp"
 #include "protocol/state/folded_name.hpp"
 #include "sim/chance/drawn_parts.hpp"
-#include "sim/world/swarm.hpp"
+#include "sim/environment/swarm.hpp"
 
 #include <algorithm>
 #include <utility>

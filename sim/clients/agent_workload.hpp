@@ -4,7 +4,7 @@
 
 #include "sim/checkers/answer_times.hpp"
 #include "sim/clients/http_messages.hpp"
-#include "sim/world/cluster.hpp"
+#include "sim/environment/cluster.hpp"
 
 #include <map>
 #include <optional>

@@ -5,7 +5,7 @@
 #include "sim/checkers/agents/least_index.hpp"
 #include "sim/checkers/kv_model.hpp"
 #include "sim/clients/http_messages.hpp"
-#include "sim/world/cluster.hpp"
+#include "sim/environment/cluster.hpp"
 
 #include <optional>
 #include <string>

@@ -5,8 +5,8 @@
 #include "sim/checkers/changes/change_checker.hpp"
 #include "sim/checkers/changes/floor_checker.hpp"
 #include "sim/checkers/changes/history_checker.hpp"
+#include "sim/environment/cluster.hpp"
 #include "sim/record/event_reader.hpp"
-#include "sim/world/cluster.hpp"
 
 #include <deque>
 #include <optional>

@@ -3,7 +3,7 @@
 // step on all servers before the next. Careless ones also make mistakes with one server.
 
 #include "sim/clients/http_messages.hpp"
-#include "sim/world/cluster.hpp"
+#include "sim/environment/cluster.hpp"
 
 #include <cstdint>
 #include <optional>

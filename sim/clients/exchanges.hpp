@@ -3,9 +3,9 @@
 // own, and answered as a whole.
 
 #include "sim/clients/http_messages.hpp"
-#include "sim/world/cluster.hpp"
-#include "sim/world/event_trace.hpp"
-#include "sim/world/schedule.hpp"
+#include "sim/environment/cluster.hpp"
+#include "sim/environment/event_trace.hpp"
+#include "sim/environment/schedule.hpp"
 
 #include <functional>
 #include <map>

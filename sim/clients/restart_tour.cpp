@@ -4,7 +4,7 @@
 #include "protocol/base/uuid.hpp"
 #include "protocol/forward/requests.hpp"
 #include "protocol/wire/command_codec.hpp"
-#include "sim/world/connection_numbers.hpp"
+#include "sim/environment/connection_numbers.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -7,7 +7,7 @@
 #include "sim/checkers/kv_model.hpp"
 #include "sim/clients/exchanges.hpp"
 #include "sim/clients/operation_kinds.hpp"
-#include "sim/world/cluster.hpp"
+#include "sim/environment/cluster.hpp"
 
 #include <functional>
 #include <map>

@@ -13,8 +13,8 @@
 #include "sim/clients/http_messages.hpp"
 #include "sim/clients/lock_client.hpp"
 #include "sim/clients/once_client.hpp"
+#include "sim/environment/cluster.hpp"
 #include "sim/record/history.hpp"
-#include "sim/world/cluster.hpp"
 
 #include <deque>
 #include <map>

@@ -3,7 +3,7 @@
 // their disks. Most of it is repaired before the run requires a correct catalog.
 
 #include "sim/chance/drawn_parts.hpp"
-#include "sim/world/cluster.hpp"
+#include "sim/environment/cluster.hpp"
 
 #include <map>
 #include <set>

@@ -3,7 +3,7 @@
 // (an election, a vote, a first snapshot). Most are repaired before the run requires progress.
 
 #include "sim/chance/drawn_parts.hpp"
-#include "sim/world/cluster.hpp"
+#include "sim/environment/cluster.hpp"
 
 #include <functional>
 #include <map>

@@ -2,7 +2,7 @@
 // An intruder at the peer ports without valid credentials: a key never or no longer in force, or a
 // certificate of another authority, of a client, of another datacenter, or expired. All must fail.
 
-#include "sim/world/cluster.hpp"
+#include "sim/environment/cluster.hpp"
 
 namespace belay::sim {
 

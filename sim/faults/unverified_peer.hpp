@@ -3,7 +3,7 @@
 // frames that are well-formed and wrong, under an id of its own or a member's. None may have an
 // effect, except that they take time. It does not follow the protocol as a real server would.
 
-#include "sim/world/cluster.hpp"
+#include "sim/environment/cluster.hpp"
 
 #include <cstdint>
 #include <functional>

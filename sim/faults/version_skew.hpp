@@ -2,7 +2,7 @@
 // Clients of a newer version than one member: they request a kind of command that the older server
 // does not support. No server may propose it.
 
-#include "sim/world/cluster.hpp"
+#include "sim/environment/cluster.hpp"
 
 namespace belay::sim {
 

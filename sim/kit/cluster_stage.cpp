@@ -1,11 +1,11 @@
 #include "sim/kit/cluster_stage.hpp"
 
 #include "actors/telemetry/log.hpp"
+#include "sim/environment/busy_times.hpp"
+#include "sim/environment/node_failure.hpp"
+#include "sim/environment/storm_checker.hpp"
 #include "sim/faults/nemesis.hpp"
 #include "sim/kit/library_ground.hpp"
-#include "sim/world/busy_times.hpp"
-#include "sim/world/node_failure.hpp"
-#include "sim/world/storm_checker.hpp"
 
 #include <algorithm>
 #include <array>

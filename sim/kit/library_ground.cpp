@@ -2,8 +2,8 @@
 
 #include "protocol/base/probe.hpp"
 #include "sim/clients/http_messages.hpp"
+#include "sim/environment/connection_numbers.hpp"
 #include "sim/record/library_names.hpp"
-#include "sim/world/connection_numbers.hpp"
 
 #include <utility>
 

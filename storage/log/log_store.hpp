@@ -1,6 +1,7 @@
 #pragma once
 // The interface to the Raft log on a disk: stores what raft::core requires to be durable
-// (persist_batch). Implemented by segment_log and by the simulator (sim/world/simulated_disk.hpp).
+// (persist_batch). Implemented by segment_log and by the simulator
+// (sim/environment/simulated_disk.hpp).
 
 #include "protocol/base/result.hpp"
 #include "protocol/raft/core.hpp"

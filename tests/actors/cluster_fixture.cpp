@@ -5,7 +5,7 @@
 #include "protocol/base/uuid.hpp"
 #include "protocol/wire/command_codec.hpp"
 #include "protocol/wire/operator_codec.hpp"
-#include "sim/world/stub_of.hpp"
+#include "sim/environment/stub_of.hpp"
 
 #include <caf/exit_reason.hpp>
 #include <caf/send.hpp>

@@ -4,7 +4,7 @@
 
 #include "actors/tables/session_reaper.hpp"
 #include "protocol/wire/command_codec.hpp"
-#include "sim/world/stub_of.hpp"
+#include "sim/environment/stub_of.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -3,7 +3,7 @@
 #include "tests/actors/cluster_fixture.hpp"
 
 #include "actors/tables/watch_registry.hpp"
-#include "sim/world/stub_of.hpp"
+#include "sim/environment/stub_of.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -3,7 +3,7 @@
 #include "actors/agent/health_checks.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/wire/registration_codec.hpp"
-#include "sim/world/stub_of.hpp"
+#include "sim/environment/stub_of.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>

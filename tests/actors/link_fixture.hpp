@@ -5,7 +5,7 @@
 #include "actors/consensus/peer_link.hpp"
 
 #include "actors/telemetry/log.hpp"
-#include "sim/world/stub_of.hpp"
+#include "sim/environment/stub_of.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>

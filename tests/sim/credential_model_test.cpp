@@ -2,7 +2,7 @@
 
 #include "sim/credentials/credential_model.hpp"
 #include "sim/disks/simulated_disk.hpp"
-#include "sim/world/peer_doors.hpp"
+#include "sim/environment/peer_doors.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -5,7 +5,7 @@
 #include "protocol/wire/command_codec.hpp"
 #include "sim/clients/acl_client.hpp"
 #include "sim/clients/catalog_client.hpp"
-#include "sim/world/swarm.hpp"
+#include "sim/environment/swarm.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,7 +1,7 @@
 #include "sim/checkers/paused_clocks.hpp"
 
 #include "sim/checkers/reply_checker.hpp"
-#include "sim/world/simulated_clock.hpp"
+#include "sim/environment/simulated_clock.hpp"
 #include "tests/sim/written_log.hpp"
 
 #include <catch2/catch.hpp>

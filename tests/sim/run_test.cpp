@@ -2,9 +2,9 @@
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/base/probe.hpp"
+#include "sim/environment/swarm.hpp"
 #include "sim/program/isolation.hpp"
 #include "sim/run.hpp"
-#include "sim/world/swarm.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -4,7 +4,7 @@
 // configuration.
 
 #include "sim/checkers/kv_model.hpp"
-#include "sim/world/cluster.hpp"
+#include "sim/environment/cluster.hpp"
 
 #include <deque>
 #include <optional>

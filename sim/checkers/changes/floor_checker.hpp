@@ -6,7 +6,7 @@
 // with an empty disk it is zero.
 
 #include "sim/checkers/kv_model.hpp"
-#include "sim/world/cluster.hpp"
+#include "sim/environment/cluster.hpp"
 
 #include <map>
 #include <optional>

@@ -4,7 +4,7 @@
 // member does not support names.
 
 #include "sim/checkers/kv_model.hpp"
-#include "sim/world/cluster.hpp"
+#include "sim/environment/cluster.hpp"
 
 #include <map>
 #include <optional>

@@ -1,7 +1,7 @@
 // The audit log of a gateway on a real socket: its lines, and requests while it is not writable.
 
 #include "actors/audit/audit_log.hpp"
-#include "sim/world/stub_of.hpp"
+#include "sim/environment/stub_of.hpp"
 #include "tests/actors/gateway/http_gateway_fixture.hpp"
 #include "tests/harness/scratch.hpp"
 

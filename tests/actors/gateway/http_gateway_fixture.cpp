@@ -2,7 +2,7 @@
 
 #include "actors/tables/lock_delay_tracker.hpp"
 #include "protocol/forward/renewals.hpp"
-#include "sim/world/stub_of.hpp"
+#include "sim/environment/stub_of.hpp"
 
 #include <caf/send.hpp>
 

@@ -1,4 +1,4 @@
-#include "sim/world/busy_times.hpp"
+#include "sim/environment/busy_times.hpp"
 
 namespace belay::sim {
 

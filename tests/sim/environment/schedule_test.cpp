@@ -1,5 +1,5 @@
-// sim/world/schedule: which actor waits for which.
-#include "sim/world/schedule.hpp"
+// sim/environment/schedule: which actor waits for which.
+#include "sim/environment/schedule.hpp"
 
 #include <caf/event_based_actor.hpp>
 #include <caf/send.hpp>

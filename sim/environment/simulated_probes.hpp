@@ -3,7 +3,7 @@
 
 #include "actors/agent/probes.hpp"
 #include "sim/chance/tape.hpp"
-#include "sim/world/schedule.hpp"
+#include "sim/environment/schedule.hpp"
 
 #include <functional>
 #include <memory>

@@ -1,12 +1,12 @@
-#include "sim/world/cluster.hpp"
+#include "sim/environment/cluster.hpp"
 
 #include "actors/node/keyring_keeper.hpp"
 #include "protocol/base/overloaded.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/base/uuid.hpp"
-#include "sim/world/node_failure.hpp"
-#include "sim/world/simulated_probes.hpp"
-#include "sim/world/stub_of.hpp"
+#include "sim/environment/node_failure.hpp"
+#include "sim/environment/simulated_probes.hpp"
+#include "sim/environment/stub_of.hpp"
 
 #include <caf/send.hpp>
 

@@ -9,13 +9,13 @@
 #include "protocol/raft/invariants.hpp"
 #include "protocol/state/feature_levels.hpp"
 #include "sim/disks/simulated_disk.hpp"
-#include "sim/world/agent_connections.hpp"
-#include "sim/world/peer_doors.hpp"
-#include "sim/world/simulated_clock.hpp"
-#include "sim/world/simulated_gateway.hpp"
-#include "sim/world/simulated_network.hpp"
-#include "sim/world/simulated_relay_loop.hpp"
-#include "sim/world/swarm.hpp"
+#include "sim/environment/agent_connections.hpp"
+#include "sim/environment/peer_doors.hpp"
+#include "sim/environment/simulated_clock.hpp"
+#include "sim/environment/simulated_gateway.hpp"
+#include "sim/environment/simulated_network.hpp"
+#include "sim/environment/simulated_relay_loop.hpp"
+#include "sim/environment/swarm.hpp"
 
 #include <functional>
 #include <map>

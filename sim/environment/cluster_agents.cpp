@@ -2,10 +2,10 @@
 
 #include "actors/relay/node_proof.hpp"
 #include "protocol/base/host_port.hpp"
-#include "sim/world/cluster.hpp"
-#include "sim/world/node_failure.hpp"
-#include "sim/world/simulated_probes.hpp"
-#include "sim/world/stub_of.hpp"
+#include "sim/environment/cluster.hpp"
+#include "sim/environment/node_failure.hpp"
+#include "sim/environment/simulated_probes.hpp"
+#include "sim/environment/stub_of.hpp"
 
 #include <caf/send.hpp>
 

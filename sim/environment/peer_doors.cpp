@@ -1,4 +1,4 @@
-#include "sim/world/peer_doors.hpp"
+#include "sim/environment/peer_doors.hpp"
 
 #include "actors/consensus/peer_handshake.hpp"
 #include "actors/node/disk/peer_keyring.hpp"

@@ -4,8 +4,8 @@
 // are replaced: sockets, slow clients, connection limits.
 
 #include "actors/gateway/http_gateway.hpp"
+#include "sim/environment/connection_numbers.hpp"
 #include "sim/run.hpp"
-#include "sim/world/connection_numbers.hpp"
 
 #include <caf/actor.hpp>
 

@@ -1,6 +1,6 @@
-#include "sim/world/schedule.hpp"
+#include "sim/environment/schedule.hpp"
 
-#include "sim/world/node_failure.hpp"
+#include "sim/environment/node_failure.hpp"
 
 #include <caf/exit_reason.hpp>
 #include <caf/mailbox_element.hpp>

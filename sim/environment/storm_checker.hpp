@@ -1,7 +1,7 @@
 #pragma once
 // Detects messages that cause each other forever, so that virtual time cannot advance.
 
-#include "sim/world/schedule.hpp"
+#include "sim/environment/schedule.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -5,10 +5,10 @@
 #include "actors/node/reloader.hpp"
 #include "sim/credentials/credential_model.hpp"
 #include "sim/credentials/test_ca.hpp"
-#include "sim/world/agent_connections.hpp"
-#include "sim/world/event_trace.hpp"
-#include "sim/world/schedule.hpp"
-#include "sim/world/simulated_clock.hpp"
+#include "sim/environment/agent_connections.hpp"
+#include "sim/environment/event_trace.hpp"
+#include "sim/environment/schedule.hpp"
+#include "sim/environment/simulated_clock.hpp"
 
 #include <functional>
 #include <memory>

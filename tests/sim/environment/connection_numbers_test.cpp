@@ -2,7 +2,7 @@
 // and followers once had the same numbers. Then no archive was saved or restored, and no test
 // noticed.
 
-#include "sim/world/connection_numbers.hpp"
+#include "sim/environment/connection_numbers.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,6 +1,6 @@
 // The servers that a simulated cluster begins with, and the configuration of each.
 
-#include "sim/world/swarm.hpp"
+#include "sim/environment/swarm.hpp"
 
 namespace belay::sim {
 

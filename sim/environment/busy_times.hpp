@@ -1,7 +1,7 @@
 #pragma once
 // How long simulated actors need for a message: disks have latency and hang; some actors are slow.
 
-#include "sim/world/cluster.hpp"
+#include "sim/environment/cluster.hpp"
 
 #include <chrono>
 #include <map>

@@ -5,7 +5,7 @@
 #include "actors/consensus/raft_peer.hpp"
 #include "actors/gateway/requests/passed_on_requests.hpp"
 #include "actors/tables/fsm.hpp"
-#include "sim/world/simulated_network.hpp"
+#include "sim/environment/simulated_network.hpp"
 #include "storage/checkpoint/generation_schedule.hpp"
 
 #include <chrono>

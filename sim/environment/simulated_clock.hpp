@@ -2,7 +2,7 @@
 // The clocks of a node: monotonic ones that run fast or slow, jump and stop, and a wall clock.
 
 #include "actors/node/boot_clock.hpp"
-#include "sim/world/schedule.hpp"
+#include "sim/environment/schedule.hpp"
 
 #include <optional>
 

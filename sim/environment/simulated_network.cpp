@@ -1,7 +1,7 @@
-#include "sim/world/simulated_network.hpp"
+#include "sim/environment/simulated_network.hpp"
 
 #include "protocol/base/bytes.hpp"
-#include "sim/world/frame_texts.hpp"
+#include "sim/environment/frame_texts.hpp"
 
 #include <caf/send.hpp>
 

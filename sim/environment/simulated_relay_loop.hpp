@@ -3,8 +3,8 @@
 // an actor of that node, so they wait while the node is paused, and are lost with it.
 
 #include "actors/relay/relay_loop.hpp"
-#include "sim/world/agent_connections.hpp"
-#include "sim/world/simulated_clock.hpp"
+#include "sim/environment/agent_connections.hpp"
+#include "sim/environment/simulated_clock.hpp"
 
 #include <caf/actor.hpp>
 #include <caf/execution_unit.hpp>

@@ -1,4 +1,4 @@
-#include "sim/world/agent_connections.hpp"
+#include "sim/environment/agent_connections.hpp"
 
 #include "protocol/base/bytes.hpp"
 

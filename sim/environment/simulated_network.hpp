@@ -3,7 +3,7 @@
 // break connections, and delay, lose, duplicate and reorder what Raft must tolerate.
 
 #include "actors/interfaces.hpp"
-#include "sim/world/schedule.hpp"
+#include "sim/environment/schedule.hpp"
 
 #include <functional>
 #include <map>

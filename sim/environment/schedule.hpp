@@ -2,7 +2,7 @@
 // Decides what happens next in a simulated run. The actors of all nodes handle one message at a
 // time, on CAF's test scheduler; virtual time advances when no actor has mail.
 
-#include "sim/world/event_trace.hpp"
+#include "sim/environment/event_trace.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>

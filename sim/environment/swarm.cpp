@@ -1,4 +1,4 @@
-#include "sim/world/swarm.hpp"
+#include "sim/environment/swarm.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "sim/world/simulated_relay_loop.hpp"
+#include "sim/environment/simulated_relay_loop.hpp"
 
 #include "protocol/base/host_port.hpp"
 

@@ -1,4 +1,4 @@
-#include "sim/world/stub_of.hpp"
+#include "sim/environment/stub_of.hpp"
 
 #include <caf/typed_event_based_actor.hpp>
 

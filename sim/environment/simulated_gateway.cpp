@@ -1,4 +1,4 @@
-#include "sim/world/simulated_gateway.hpp"
+#include "sim/environment/simulated_gateway.hpp"
 
 #include "actors/gateway/exchange_queue.hpp"
 #include "protocol/base/check.hpp"

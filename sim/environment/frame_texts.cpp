@@ -1,4 +1,4 @@
-#include "sim/world/frame_texts.hpp"
+#include "sim/environment/frame_texts.hpp"
 
 #include "protocol/base/overloaded.hpp"
 

@@ -5,8 +5,8 @@
 #include "actors/consensus/peer_handshake.hpp"
 #include "actors/tls/credential_store.hpp"
 #include "protocol/wire/frame_codec.hpp"
-#include "sim/world/connection_numbers.hpp"
-#include "sim/world/schedule.hpp"
+#include "sim/environment/connection_numbers.hpp"
+#include "sim/environment/schedule.hpp"
 
 #include <boost/system/error_code.hpp>
 
