@@ -208,7 +208,7 @@ json::object kept(const settings& s, by_hand& raw, long before_kb) {
 belay::task<belay::result<int>> open_all(std::vector<std::unique_ptr<belay::session>>& all, int n, belay::session& s,
                                          belay::patience limit) {
   for (int i = 0; i < n; ++i) {
-    all.push_back(std::make_unique<belay::session>(s.where(), belay::session_options()));
+    all.push_back(std::make_unique<belay::session>(s.env(), belay::session_options()));
     belay::status opened = co_await all.back()->open(limit);
     if (!opened)
       co_return opened.why();

@@ -19,15 +19,15 @@ using namespace std::chrono_literals;
 const char* const services[] = {"stock", "payment", "delivery"};
 
 /// Calls a service, which accepts repeats for an order. A real one checks the fence: fence_gate.
-belay::task<belay::status> ask(belay::world& w, std::string service, std::string order, std::string what,
+belay::task<belay::status> ask(belay::environment& env, std::string service, std::string order, std::string what,
                                std::uint64_t fence, belay::patience limit) {
   std::cout << service << ": " << order << " " << what << ", fence " << fence << std::endl;
-  co_return co_await belay::put_key(w, "shop/" + service + "/" + order, what, limit);
+  co_return co_await belay::put_key(env, "shop/" + service + "/" + order, what, limit);
 }
 
 belay::task<belay::status> undo(belay::session& s, belay::noted_step step) {
-  belay::patience limit(s.where().now() + 5s);
-  co_return co_await ask(s.where(), step.what, step.section, "undone", step.fence, limit);
+  belay::patience limit(s.env().now() + 5s);
+  co_return co_await ask(s.env(), step.what, step.section, "undone", step.fence, limit);
 }
 
 belay::task<belay::result<int>> place(belay::session& s, belay::patience limit, std::string order, int dies_after) {
@@ -41,7 +41,7 @@ belay::task<belay::result<int>> place(belay::session& s, belay::patience limit, 
     auto noted = co_await section.step(service, order, limit);
     if (!noted || !section.safe())
       co_return belay::error(belay::outcome::refused, belay::reason::session, "the lock was lost");
-    auto asked = co_await ask(s.where(), service, order, "ordered", section.fence(), limit);
+    auto asked = co_await ask(s.env(), service, order, "ordered", section.fence(), limit);
     if (!asked) {
       co_await section.roll_back(limit);
       co_return asked.why();

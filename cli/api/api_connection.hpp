@@ -33,7 +33,7 @@ private:
   v0::task<v0::answer> exchange(const v0::request& q, const api_request& request, std::string& body);
 
   api_target target_;
-  v0::detail::socket_world sockets_;
+  v0::detail::socket_environment sockets_;
   v0::stopper closed_;
 };
 

@@ -43,7 +43,8 @@ bool passes(const v0::error& why) {
   }
 }
 
-void command_world::observations::take(const v0::request& q, std::chrono::nanoseconds given, const v0::answer& a) {
+void command_environment::observations::take(const v0::request& q, std::chrono::nanoseconds given,
+                                             const v0::answer& a) {
   last_status = a.status();
   transactions += q.target() == "/v1/txn" && a.status() == 200 ? 1 : 0;
   // The request had no more time than the server was to wait, so the missing response is no sign of
@@ -61,11 +62,11 @@ void command_world::observations::take(const v0::request& q, std::chrono::nanose
     warn(unexpected_response(static_cast<std::uint64_t>(a.status()), a.body().substr(0, text_max)));
 }
 
-command_world::command_world(boost::asio::io_context& loop, const api_target& target, std::string scope)
-    : command_world(loop, target, std::move(scope), std::make_shared<observations>()) {}
+command_environment::command_environment(boost::asio::io_context& loop, const api_target& target, std::string scope)
+    : command_environment(loop, target, std::move(scope), std::make_shared<observations>()) {}
 
-command_world::command_world(boost::asio::io_context& loop, const api_target& target, std::string scope,
-                             std::shared_ptr<observations> seen)
-    : socket_world(loop, observed(target, std::move(scope), seen)), seen_(std::move(seen)) {}
+command_environment::command_environment(boost::asio::io_context& loop, const api_target& target, std::string scope,
+                                         std::shared_ptr<observations> seen)
+    : socket_environment(loop, observed(target, std::move(scope), seen)), seen_(std::move(seen)) {}
 
 } // namespace belay::cli

@@ -18,10 +18,10 @@ inline bool is_given_up(const v0::error& why) {
 /// Whether a later retry may succeed: no server responded, or one was overloaded or failed.
 bool passes(const v0::error& why);
 
-class command_world : public v0::detail::socket_world {
+class command_environment : public v0::detail::socket_environment {
 public:
   /// @param scope added to each query, such as `dc=dc2`; empty: nothing
-  command_world(boost::asio::io_context& loop, const api_target& target, std::string scope);
+  command_environment(boost::asio::io_context& loop, const api_target& target, std::string scope);
 
   /// Calls `warn` with an error text when requests begin to get no response or a server error, and
   /// with an empty text when one succeeds again.
@@ -42,8 +42,8 @@ private:
     std::uint64_t transactions = 0;
   };
 
-  command_world(boost::asio::io_context& loop, const api_target& target, std::string scope,
-                std::shared_ptr<observations> seen);
+  command_environment(boost::asio::io_context& loop, const api_target& target, std::string scope,
+                      std::shared_ptr<observations> seen);
 
   std::shared_ptr<observations> seen_;
 };

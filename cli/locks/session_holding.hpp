@@ -34,7 +34,7 @@ protected:
   /// It is held now, so the deadline no longer applies.
   void had() { deadline_ = {}; }
 
-  command_world sockets_;
+  command_environment sockets_;
   v0::stopper stopping_; ///< stops acquire() and watch()
   v0::session_options options_;
   std::unique_ptr<v0::session> session_;

@@ -17,8 +17,8 @@ using detail::client_parts;
 
 namespace {
 
-task<result<std::int64_t>> add_to_counter(world& w, std::string key, std::int64_t n, patience limit) {
-  counter c(w, key);
+task<result<std::int64_t>> add_to_counter(environment& env, std::string key, std::int64_t n, patience limit) {
+  counter c(env, key);
   result<std::int64_t> sum = co_await c.add(n, limit);
   co_return sum;
 }
@@ -102,32 +102,31 @@ result<std::optional<leader>> client::office_of::leader_now(limit within) {
 }
 
 result<reading> client::get(std::string key, limit within) {
-  return parts_->run_for<reading>(
-      [key = std::move(key)](session& s, patience p) { return read_key(s.where(), key, p); }, false, within);
+  return parts_->run_for<reading>([key = std::move(key)](session& s, patience p) { return read_key(s.env(), key, p); },
+                                  false, within);
 }
 
 status client::put(std::string key, std::string value, limit within) {
   return parts_->run_for<nothing>([key = std::move(key), value = std::move(value)](
-                                      session& s, patience p) { return put_key(s.where(), key, value, p); },
+                                      session& s, patience p) { return put_key(s.env(), key, value, p); },
                                   false, within);
 }
 
 result<std::string> client::update(std::string key, change fn, limit within, std::stop_token stop) {
-  return parts_->run_for<std::string>([key = std::move(key), fn = std::move(fn)](
-                                          session& s, patience p) { return belay::update(s.where(), key, fn, p); },
-                                      false, within, std::move(stop), detail::whose::program);
+  return parts_->run_for<std::string>(
+      [key = std::move(key), fn = std::move(fn)](session& s, patience p) { return belay::update(s.env(), key, fn, p); },
+      false, within, std::move(stop), detail::whose::program);
 }
 
 result<erased> client::erase_if(std::string key, std::uint64_t index, limit within) {
   return parts_->run_for<erased>(
-      [key = std::move(key), index](session& s, patience p) { return belay::erase_if(s.where(), key, index, p); },
-      false, within);
+      [key = std::move(key), index](session& s, patience p) { return belay::erase_if(s.env(), key, index, p); }, false,
+      within);
 }
 
 result<std::int64_t> client::add(std::string key, std::int64_t n, limit within) {
   return parts_->run_for<std::int64_t>(
-      [key = std::move(key), n](session& s, patience p) { return add_to_counter(s.where(), key, n, p); }, false,
-      within);
+      [key = std::move(key), n](session& s, patience p) { return add_to_counter(s.env(), key, n, p); }, false, within);
 }
 
 belay::cache client::follow(std::string prefix, near_cache_options options) {

@@ -22,7 +22,7 @@ void waiting_call::end(std::exception_ptr what) {
 }
 
 client_parts::client_parts(client_options o)
-    : face(std::move(o)), sockets(std::make_unique<socket_world>(loop.context(), transport_of(options))) {
+    : face(std::move(o)), sockets(std::make_unique<socket_environment>(loop.context(), transport_of(options))) {
   live_in(*sockets);
   loop.start();
 }

@@ -16,8 +16,8 @@ namespace detail {
 
 class cache_parts {
 public:
-  cache_parts(std::weak_ptr<face> c, world& w, std::string prefix, near_cache_options o)
-      : owner(std::move(c)), options(o), it(w, std::move(prefix), o) {}
+  cache_parts(std::weak_ptr<face> c, environment& env, std::string prefix, near_cache_options o)
+      : owner(std::move(c)), options(o), it(env, std::move(prefix), o) {}
 
   struct state {
     std::shared_ptr<const key_table> table;
@@ -61,7 +61,7 @@ public:
   void take_away(const std::shared_ptr<waiting_call>& c);
 
   shared_loop loop;
-  std::unique_ptr<socket_world> sockets;
+  std::unique_ptr<socket_environment> sockets;
   std::vector<cache_ptr> caches;
 };
 

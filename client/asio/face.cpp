@@ -70,8 +70,8 @@ error closed_error() {
   return error(outcome::refused, reason::closed, "the client is closed, or this is the child of a fork");
 }
 
-void face::live_in(world& w) {
-  held_by = std::make_unique<shared_session>(w, options.session);
+void face::live_in(environment& env) {
+  held_by = std::make_unique<shared_session>(env, options.session);
   (*held_by)->on_change([this] { notify_watchers(); });
 }
 

@@ -91,7 +91,7 @@ public:
   }
   bool usable() const { return pid == ::getpid() && !closed.load(); }
 
-  void live_in(world& w);
+  void live_in(environment& env);
   void begin(const call_ptr& c, job make, bool with_session, instant deadline);
   /// Updates all holds: until when they are safe, and whether they are lost.
   void notify_watchers();

@@ -60,7 +60,7 @@ public:
     close_.reset();
     keep_.reset();
     held_by.reset();
-    world_.reset();
+    env_.reset();
   }
 
   void settle_in() {
@@ -71,10 +71,10 @@ public:
           here->answered(ticket, std::move(a));
       });
     };
-    world_ = std::make_unique<loop_world>(
+    env_ = std::make_unique<loop_environment>(
         std::move(over_), [] { return lease_clock::now(); }, 0, std::move(tell), [this](instant at) { wake(at); },
         [this] { settle_soon(); });
-    live_in(*world_);
+    live_in(*env_);
   }
 
   void post(std::function<void()> what) override {
@@ -100,7 +100,7 @@ public:
       return;
     }
     entry inside(*this);
-    auto deadline = world_->now() + std::clamp(within, milliseconds(0), longest_within);
+    auto deadline = env_->now() + std::clamp(within, milliseconds(0), longest_within);
     auto c = std::make_shared<hosted_call>(*this, number, std::move(done));
     numbered_.emplace(number, c);
     watch(*c, deadline + options.grace);
@@ -113,7 +113,7 @@ public:
     auto& c = *found->second;
     c.why = error(outcome::unknown, reason::stopped, "the call was stopped, but did not end in time");
     c.stop.stop();
-    watch(c, std::min(c.destroyed_at, world_->now() + options.grace));
+    watch(c, std::min(c.destroyed_at, env_->now() + options.grace));
   }
   /// Ends a call that has finished, or that must be destroyed.
   void over(hosted_call& c, std::exception_ptr thrown) {
@@ -135,7 +135,7 @@ public:
     }
     entry inside(*this);
     end_all();
-    auto limit = patience(world_->now() + std::clamp(within, milliseconds(0), longest_within));
+    auto limit = patience(env_->now() + std::clamp(within, milliseconds(0), longest_within));
     close_ = close_session(limit, std::move(done));
     close_.start();
     if (!ended_) {
@@ -143,11 +143,11 @@ public:
       // passed.
       keep_ = wait_until(limit.deadline());
       keep_.start();
-      world_->tick();
+      env_->tick();
     }
   }
 
-  world& where() { return *world_; }
+  environment& env() { return *env_; }
   /// Like post(), but keeps the function until it has run.
   void run_on_loop(std::function<void()> what) { loop_.post(std::move(what)); }
   std::atomic<std::uint64_t> next_number{1};
@@ -186,11 +186,11 @@ private:
 
   void tick() {
     entry inside(*this);
-    world_->tick();
+    env_->tick();
   }
   void answered(std::uint64_t ticket, answer a) {
     entry inside(*this);
-    world_->answered(ticket, std::move(a));
+    env_->answered(ticket, std::move(a));
   }
   /// Something was stopped by code that was not called from here.
   void settle_soon() {
@@ -201,8 +201,8 @@ private:
     ++inside_;
     do {
       std::exchange(over_tasks_, {}).clear();
-      world_->settle();
-    } while (world_->has_stopped() || !over_tasks_.empty());
+      env_->settle();
+    } while (env_->has_stopped() || !over_tasks_.empty());
     --inside_;
     if (ended_)
       loop_.wake(instant::max(), nullptr);
@@ -215,14 +215,14 @@ private:
     c.watch.start();
   }
   task<void> destroy_at(std::uint64_t number, instant end) {
-    co_await sleep_until(*world_, end);
+    co_await sleep_until(*env_, end);
     auto found = numbered_.find(number);
     if (found != numbered_.end()) {
       auto late = found->second;
       over(*late, nullptr);
     }
   }
-  task<void> wait_until(instant end) { co_await sleep_until(*world_, end); }
+  task<void> wait_until(instant end) { co_await sleep_until(*env_, end); }
   task<void> close_session(patience limit, std::function<void(status)> done) {
     status how = nothing();
     auto state = (*held_by)->state();
@@ -236,7 +236,7 @@ private:
 
   host_loop loop_;
   std::shared_ptr<transport> over_;
-  std::unique_ptr<loop_world> world_;
+  std::unique_ptr<loop_environment> env_;
   std::map<std::uint64_t, std::shared_ptr<hosted_call>> numbered_;
   std::vector<task<void>> over_tasks_;
   int inside_ = 0;
@@ -293,8 +293,8 @@ void hosted_client::abandon() {
   parts_->abandon();
 }
 
-world& hosted_client::where() {
-  return parts_->where();
+environment& hosted_client::env() {
+  return parts_->env();
 }
 
 std::uint64_t hosted_client::next_number() {

@@ -44,7 +44,7 @@ bool is_plain(std::string_view text) {
 
 } // namespace
 
-class socket_world::parts : public std::enable_shared_from_this<parts> {
+class socket_environment::parts : public std::enable_shared_from_this<parts> {
 public:
   parts(asio::io_context& loop, transport_options options);
 
@@ -137,7 +137,7 @@ public:
   std::vector<connection_ptr> connections;
 };
 
-socket_world::parts::parts(asio::io_context& l, transport_options o)
+socket_environment::parts::parts(asio::io_context& l, transport_options o)
     : loop(l), options(std::move(o)), random(std::random_device{}()),
       classes(options.connections_max, options.waiting_max) {
   bool any_tls = false;
@@ -166,7 +166,7 @@ socket_world::parts::parts(asio::io_context& l, transport_options o)
   }
 }
 
-void socket_world::parts::close_all() noexcept {
+void socket_environment::parts::close_all() noexcept {
   for (auto& [ticket, s] : sleepers)
     s->timer.cancel();
   for (auto& [ticket, e] : exchanges)
@@ -179,7 +179,7 @@ void socket_world::parts::close_all() noexcept {
     drop(c);
 }
 
-void socket_world::parts::arm(std::uint64_t ticket, sleeper& s) {
+void socket_environment::parts::arm(std::uint64_t ticket, sleeper& s) {
   s.timer.expires_after(timer_length(s.until));
   s.timer.async_wait([self = shared_from_this(), ticket](error_code cancelled) {
     auto found = self->sleepers.find(ticket);
@@ -195,7 +195,7 @@ void socket_world::parts::arm(std::uint64_t ticket, sleeper& s) {
   });
 }
 
-void socket_world::parts::arm(std::uint64_t ticket, exchange& e) {
+void socket_environment::parts::arm(std::uint64_t ticket, exchange& e) {
   e.timer.expires_after(timer_length(e.deadline));
   e.timer.async_wait([self = shared_from_this(), ticket](error_code cancelled) {
     auto found = self->exchanges.find(ticket);
@@ -213,7 +213,7 @@ void socket_world::parts::arm(std::uint64_t ticket, exchange& e) {
   });
 }
 
-void socket_world::parts::finish(std::uint64_t ticket, bool stopped, answer a) {
+void socket_environment::parts::finish(std::uint64_t ticket, bool stopped, answer a) {
   auto found = exchanges.find(ticket);
   if (found == exchanges.end())
     return;
@@ -226,18 +226,18 @@ void socket_world::parts::finish(std::uint64_t ticket, bool stopped, answer a) {
   e->op->finish(stopped, std::move(a));
 }
 
-void socket_world::parts::next_waiting() {
+void socket_environment::parts::next_waiting() {
   while (auto ticket = classes.next())
     dispatch(*ticket);
 }
 
-void socket_world::parts::give(exchange& e, std::uint64_t ticket, const connection_ptr& c) {
+void socket_environment::parts::give(exchange& e, std::uint64_t ticket, const connection_ptr& c) {
   e.on = c;
   c->ticket = ticket;
   classes.begun(e.kind);
 }
 
-socket_world::parts::connection_ptr socket_world::parts::take_back(exchange& e) {
+socket_environment::parts::connection_ptr socket_environment::parts::take_back(exchange& e) {
   auto c = std::exchange(e.on, nullptr);
   if (c)
     classes.ended(e.kind);
@@ -245,7 +245,7 @@ socket_world::parts::connection_ptr socket_world::parts::take_back(exchange& e) 
 }
 
 /// The response is no longer needed.
-void socket_world::parts::gone(std::uint64_t ticket, exchange& e) {
+void socket_environment::parts::gone(std::uint64_t ticket, exchange& e) {
   e.timer.cancel();
   classes.gone(e.kind);
   if (auto c = take_back(e)) {
@@ -256,7 +256,7 @@ void socket_world::parts::gone(std::uint64_t ticket, exchange& e) {
   }
 }
 
-void socket_world::parts::dispatch(std::uint64_t ticket) {
+void socket_environment::parts::dispatch(std::uint64_t ticket) {
   auto& e = *exchanges.at(ticket);
   if (!classes.is_free(e.kind)) {
     classes.enqueue(e.kind, ticket);
@@ -291,14 +291,14 @@ void socket_world::parts::dispatch(std::uint64_t ticket) {
   resolve(c);
 }
 
-std::unique_ptr<byte_stream> socket_world::parts::stream_to(const server_address& to) {
+std::unique_ptr<byte_stream> socket_environment::parts::stream_to(const server_address& to) {
   if (!to.tls)
     return plain_stream(loop);
   auto host = to.unix_socket ? to.host_header : to.host;
   return tls_stream(loop, *tls, options.server_name.empty() ? host : options.server_name);
 }
 
-void socket_world::parts::resolve(const connection_ptr& c) {
+void socket_environment::parts::resolve(const connection_ptr& c) {
   auto self = shared_from_this();
   c->timer.expires_after(options.connect_within);
   c->timer.async_wait([self, c](error_code cancelled) {
@@ -330,7 +330,7 @@ void socket_world::parts::resolve(const connection_ptr& c) {
   });
 }
 
-void socket_world::parts::connect_next(const connection_ptr& c) {
+void socket_environment::parts::connect_next(const connection_ptr& c) {
   if (c->next_address >= c->addresses.size()) {
     // Never finish inside ask().
     asio::post(loop, [self = shared_from_this(), c] { self->not_connected(c, "the name has no address"); });
@@ -355,7 +355,8 @@ void socket_world::parts::connect_next(const connection_ptr& c) {
   });
 }
 
-socket_world::parts::exchange* socket_world::parts::end_connection(const connection_ptr& c, const std::string& why) {
+socket_environment::parts::exchange* socket_environment::parts::end_connection(const connection_ptr& c,
+                                                                               const std::string& why) {
   auto found = exchanges.find(std::exchange(c->ticket, 0));
   drop(c);
   if (found == exchanges.end())
@@ -366,7 +367,7 @@ socket_world::parts::exchange* socket_world::parts::end_connection(const connect
   return &e;
 }
 
-void socket_world::parts::not_connected(const connection_ptr& c, const std::string& why) {
+void socket_environment::parts::not_connected(const connection_ptr& c, const std::string& why) {
   if (c->closed)
     return;
   auto ticket = c->ticket;
@@ -381,7 +382,7 @@ void socket_world::parts::not_connected(const connection_ptr& c, const std::stri
     finish(ticket, false, answer::none(e.sent, e.last_failure));
 }
 
-std::string socket_world::parts::bytes_of(const exchange& e, const server_address& to) const {
+std::string socket_environment::parts::bytes_of(const exchange& e, const server_address& to) const {
   const auto& q = e.question;
   std::string out = q.method() + " " + q.target();
   if (!options.scope.empty())
@@ -401,7 +402,7 @@ std::string socket_world::parts::bytes_of(const exchange& e, const server_addres
   return out;
 }
 
-void socket_world::parts::send(const connection_ptr& c) {
+void socket_environment::parts::send(const connection_ptr& c) {
   auto found = exchanges.find(c->ticket);
   if (found == exchanges.end()) {
     drop(c);
@@ -421,7 +422,7 @@ void socket_world::parts::send(const connection_ptr& c) {
 }
 
 /// Sends `out`, and then the pieces of a streamed body.
-void socket_world::parts::write(const connection_ptr& c, const std::shared_ptr<exchange>& e) {
+void socket_environment::parts::write(const connection_ptr& c, const std::shared_ptr<exchange>& e) {
   c->writes = true;
   c->bytes->write(c->out, [self = shared_from_this(), c, e](error_code failed, std::size_t) {
     // A server may respond and close before it has read everything: the response decides.
@@ -447,7 +448,7 @@ void socket_world::parts::write(const connection_ptr& c, const std::shared_ptr<e
   });
 }
 
-void socket_world::parts::read(const connection_ptr& c) {
+void socket_environment::parts::read(const connection_ptr& c) {
   c->bytes->read(c->in.data(), c->in.size(), [self = shared_from_this(), c](error_code failed, std::size_t n) {
     if (!c->closed)
       self->take_in(c, failed, n);
@@ -455,7 +456,7 @@ void socket_world::parts::read(const connection_ptr& c) {
 }
 
 /// @returns false: the sink wants no more of the body
-bool socket_world::parts::hand_on(connection& c) {
+bool socket_environment::parts::hand_on(connection& c) {
   auto found = exchanges.find(c.ticket);
   if (found == exchanges.end() || !found->second->bodies.sink || !c.parser->is_header_done())
     return true;
@@ -466,7 +467,7 @@ bool socket_world::parts::hand_on(connection& c) {
   return found->second->bodies.sink(piece);
 }
 
-void socket_world::parts::take_in(const connection_ptr& c, error_code failed, std::size_t n) {
+void socket_environment::parts::take_in(const connection_ptr& c, error_code failed, std::size_t n) {
   error_code wrong_bytes;
   if (n > 0) {
     c->answered_a_byte = true;
@@ -498,7 +499,7 @@ void socket_world::parts::take_in(const connection_ptr& c, error_code failed, st
     read(c);
 }
 
-void socket_world::parts::answered(const connection_ptr& c) {
+void socket_environment::parts::answered(const connection_ptr& c) {
   auto message = c->parser->release();
   answer a(static_cast<int>(message.result_int()), std::move(message.body()));
   for (const auto& field : message)
@@ -522,7 +523,7 @@ void socket_world::parts::answered(const connection_ptr& c) {
   finish(ticket, false, std::move(a));
 }
 
-void socket_world::parts::broken(const connection_ptr& c, const std::string& why) {
+void socket_environment::parts::broken(const connection_ptr& c, const std::string& why) {
   auto ticket = c->ticket;
   bool stale = c->kept && !c->answered_a_byte;
   if (!stale)
@@ -539,7 +540,7 @@ void socket_world::parts::broken(const connection_ptr& c, const std::string& why
   finish(ticket, false, answer::none(true, e.last_failure));
 }
 
-void socket_world::parts::drop(const connection_ptr& c) noexcept {
+void socket_environment::parts::drop(const connection_ptr& c) noexcept {
   c->closed = true;
   c->timer.cancel();
   c->resolver.cancel();
@@ -547,37 +548,37 @@ void socket_world::parts::drop(const connection_ptr& c) noexcept {
   std::erase(connections, c);
 }
 
-socket_world::socket_world(asio::io_context& loop, transport_options options)
+socket_environment::socket_environment(asio::io_context& loop, transport_options options)
     : parts_(std::make_shared<parts>(loop, std::move(options))) {}
 
-socket_world::~socket_world() {
+socket_environment::~socket_environment() {
   parts_->close_all();
 }
 
-const error& socket_world::wrong() const {
+const error& socket_environment::wrong() const {
   return parts_->wrong;
 }
 
-instant socket_world::now() {
+instant socket_environment::now() {
   return lease_clock::now();
 }
 
-std::uint64_t socket_world::draw(std::uint64_t n) {
+std::uint64_t socket_environment::draw(std::uint64_t n) {
   return parts_->random() % n;
 }
 
-void socket_world::sleep(operation& op, instant until) {
+void socket_environment::sleep(operation& op, instant until) {
   op.ticket = parts_->next_ticket++;
   auto s = std::make_shared<parts::sleeper>(op, until, parts_->loop);
   parts_->sleepers.emplace(op.ticket, s);
   parts_->arm(op.ticket, *s);
 }
 
-void socket_world::ask(operation& op, const request& q, instant deadline) {
+void socket_environment::ask(operation& op, const request& q, instant deadline) {
   ask(op, q, deadline, {});
 }
 
-void socket_world::ask(operation& op, const request& q, instant deadline, streamed_bodies bodies) {
+void socket_environment::ask(operation& op, const request& q, instant deadline, streamed_bodies bodies) {
   op.ticket = parts_->next_ticket++;
   auto ticket = op.ticket;
   auto e = std::make_shared<parts::exchange>(op, q, deadline, std::move(bodies), parts_->loop);
@@ -596,7 +597,7 @@ void socket_world::ask(operation& op, const request& q, instant deadline, stream
   parts_->dispatch(ticket);
 }
 
-void socket_world::stop(operation& op) {
+void socket_environment::stop(operation& op) {
   asio::post(parts_->loop, [p = parts_, ticket = op.ticket] {
     if (auto found = p->sleepers.find(ticket); found != p->sleepers.end()) {
       auto s = found->second;
@@ -609,7 +610,7 @@ void socket_world::stop(operation& op) {
   });
 }
 
-void socket_world::forget(operation& op) noexcept {
+void socket_environment::forget(operation& op) noexcept {
   if (auto found = parts_->sleepers.find(op.ticket); found != parts_->sleepers.end()) {
     found->second->timer.cancel();
     parts_->sleepers.erase(found);

@@ -37,11 +37,11 @@ struct streamed_bodies {
   std::function<bool(std::string_view piece)> sink;
 };
 
-class socket_world : public world {
+class socket_environment : public environment {
 public:
-  socket_world(boost::asio::io_context& loop, transport_options options);
+  socket_environment(boost::asio::io_context& loop, transport_options options);
   /// Drops everything that waits.
-  ~socket_world() override;
+  ~socket_environment() override;
 
   instant now() override;
   std::uint64_t draw(std::uint64_t n) override;
@@ -62,8 +62,9 @@ private:
 /// Usage: like belay::ask().
 class [[nodiscard]] streamed_asking : public operation {
 public:
-  streamed_asking(socket_world& w, const request& q, instant deadline, streamed_bodies bodies, stopper* stop) noexcept
-      : operation(w, stop, nullptr), sockets_(w), question_(q), deadline_(deadline), bodies_(std::move(bodies)) {}
+  streamed_asking(socket_environment& env, const request& q, instant deadline, streamed_bodies bodies,
+                  stopper* stop) noexcept
+      : operation(env, stop, nullptr), sockets_(env), question_(q), deadline_(deadline), bodies_(std::move(bodies)) {}
   void await_suspend(std::coroutine_handle<> waiter) {
     suspended(waiter);
     sent_ = true;
@@ -74,16 +75,16 @@ public:
   }
 
 private:
-  socket_world& sockets_;
+  socket_environment& sockets_;
   const request& question_;
   instant deadline_;
   streamed_bodies bodies_;
   bool sent_ = false;
 };
 
-inline streamed_asking ask(socket_world& w, const request& q, instant deadline, streamed_bodies bodies,
+inline streamed_asking ask(socket_environment& env, const request& q, instant deadline, streamed_bodies bodies,
                            stopper* stop = nullptr) noexcept {
-  return streamed_asking(w, q, deadline, std::move(bodies), stop);
+  return streamed_asking(env, q, deadline, std::move(bodies), stop);
 }
 
 } // namespace detail

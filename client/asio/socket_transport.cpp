@@ -19,7 +19,7 @@ namespace asio = boost::asio;
 class sockets final : public transport {
 public:
   explicit sockets(const client_options& options)
-      : work_(asio::make_work_guard(loop_)), world_(loop_, detail::transport_of(options)), requests_(world_),
+      : work_(asio::make_work_guard(loop_)), env_(loop_, detail::transport_of(options)), requests_(env_),
         thread_([this] { loop_.run(); }) {}
   ~sockets() override {
     loop_.stop();
@@ -38,7 +38,7 @@ public:
 private:
   asio::io_context loop_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
-  detail::socket_world world_;
+  detail::socket_environment env_;
   detail::numbered_requests requests_;
   std::thread thread_;
 };

@@ -8,10 +8,11 @@
 // A call completes with void(result<T>): done, refused or unknown (docs/guides/client.md). run() and
 // update(), which call your functions, complete with void(std::exception_ptr, result<T>). Handlers
 // run on their associated executor, by default the client's. code_of() makes an error_code of an
-// error. A call ends client_options::grace after its limit at the latest. Cancellation ends it soon:
-// a waiter leaves its queue and releases what it was granted. A cancelled write may have taken
-// effect, and does not support total cancellation. During a call or a session, the executor has work:
-// io_context::run() returns after close() or the destructor. A client must not outlive its context.
+// error. A call ends client_options::grace after its limit at the latest. Cancellation ends it
+// soon: a waiter leaves its queue and releases what it was granted. A cancelled write may have
+// taken effect, and does not support total cancellation. During a call or a session, the executor
+// has work: io_context::run() returns after close() or the destructor. A client must not outlive
+// its context.
 
 #include <belay/client.hpp>
 #include <belay/counter.hpp>
@@ -335,7 +336,7 @@ public:
   /// A strand. Recipes that you use directly must run on it.
   executor_type get_executor() const noexcept { return host_->strand; }
   /// The environment for recipes that you use directly, on that executor, until close().
-  world& where() const { return host_->core.where(); }
+  environment& env() const { return host_->core.env(); }
 
   class lock_of {
   public:
@@ -375,7 +376,7 @@ public:
   /// void(result<reading>)
   template <class Token>
   auto get(std::string key, limit within, Token&& token) {
-    making<reading> make = [key = std::move(key)](session& s, patience p) { return read_key(s.where(), key, p); };
+    making<reading> make = [key = std::move(key)](session& s, patience p) { return read_key(s.env(), key, p); };
     return detail::begin<reading>(host_, std::move(make), false, within, detail::any_cancellation,
                                   std::forward<Token>(token));
   }
@@ -383,7 +384,7 @@ public:
   template <class Token>
   auto put(std::string key, std::string value, limit within, Token&& token) {
     making<nothing> make = [key = std::move(key), value = std::move(value)](session& s, patience p) {
-      return put_key(s.where(), key, value, p);
+      return put_key(s.env(), key, value, p);
     };
     return detail::begin<nothing>(host_, std::move(make), false, within, detail::cancellation_of_writes,
                                   std::forward<Token>(token));
@@ -393,7 +394,7 @@ public:
   template <class Token>
   auto update(std::string key, change fn, limit within, Token&& token) {
     making<std::string> make = [key = std::move(key), fn = std::move(fn)](session& s, patience p) {
-      return belay::update(s.where(), key, fn, p);
+      return belay::update(s.env(), key, fn, p);
     };
     return detail::begin<std::string, detail::with_exception>(
         host_, std::move(make), false, within, detail::cancellation_of_writes, std::forward<Token>(token));

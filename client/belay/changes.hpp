@@ -58,7 +58,7 @@ public:
 class changes {
 public:
   /// @param place the cursor to resume from. Empty: a snapshot first; "now": only later changes
-  changes(world& w, std::string prefix, std::string place = {});
+  changes(environment& env, std::string prefix, std::string place = {});
 
   /// Waits for the next changes; at least one, or a snapshot.
   task<result<change_batch>> next(patience limit);
@@ -70,7 +70,7 @@ public:
 private:
   request asking(milliseconds wait, bool names_history) const;
 
-  world& world_;
+  environment& env_;
   std::string prefix_;
   std::string place_;
 };
@@ -105,7 +105,7 @@ private:
 /// history, even with several writers; a cursor of another history replaces it.
 class place_in_key {
 public:
-  place_in_key(world& w, std::string key) : world_(w), key_(std::move(key)) {}
+  place_in_key(environment& env, std::string key) : env_(env), key_(std::move(key)) {}
   /// Empty if there is no such key.
   task<result<std::string>> load(patience limit);
   /// @returns the stored cursor; a later one of the same history if another client was
@@ -113,7 +113,7 @@ public:
   task<result<std::string>> store(std::string place, patience limit);
 
 private:
-  world& world_;
+  environment& env_;
   std::string key_;
 };
 

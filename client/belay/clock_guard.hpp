@@ -38,7 +38,7 @@ public:
 
 class clock_guard {
 public:
-  explicit clock_guard(world& w, clock_guard_options options = clock_guard_options());
+  explicit clock_guard(environment& env, clock_guard_options options = clock_guard_options());
 
   /// Requests a server's time and compares the clocks. @returns the new verdict; refused if no
   /// server responded
@@ -61,7 +61,7 @@ private:
   judgement of_offset() const;
   clock_verdict decide();
 
-  world& world_;
+  environment& env_;
   clock_guard_options options_;
   std::optional<std::pair<instant, std::chrono::system_clock::time_point>> last_;
   milliseconds offset_{0}; ///< from the last sample that got a response

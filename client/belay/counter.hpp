@@ -17,14 +17,14 @@ inline namespace v0 {
 
 class counter {
 public:
-  explicit counter(world& w, std::string key, std::int64_t least = std::numeric_limits<std::int64_t>::min(),
+  explicit counter(environment& env, std::string key, std::int64_t least = std::numeric_limits<std::int64_t>::min(),
                    std::int64_t most = std::numeric_limits<std::int64_t>::max());
   /// @returns the number after the addition. A key that does not exist counts as 0
   task<result<std::int64_t>> add(std::int64_t n, patience limit);
   task<result<std::int64_t>> read(patience limit);
 
 private:
-  world& world_;
+  environment& env_;
   std::string key_;
   std::int64_t least_;
   std::int64_t most_;

@@ -58,7 +58,7 @@ private:
 };
 
 /// Digests of all keys below `prefix`. @returns refused, reason::invalid: a key has no exact name
-task<result<key_digests>> digests(world& w, std::string prefix, patience limit);
+task<result<key_digests>> digests(environment& env, std::string prefix, patience limit);
 
 class diff_options {
 public:
@@ -69,8 +69,9 @@ public:
 
 /// Sorted by key.
 /// @param original, copy two environments, or one with two prefixes
-task<result<std::vector<difference>>> diff(world& original, std::string prefix, world& copy, std::string copy_prefix,
-                                           patience limit, diff_options options = diff_options());
+task<result<std::vector<difference>>> diff(environment& original, std::string prefix, environment& copy,
+                                           std::string copy_prefix, patience limit,
+                                           diff_options options = diff_options());
 
 } // namespace v0
 } // namespace belay

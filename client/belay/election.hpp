@@ -45,13 +45,14 @@ private:
 class election_observer {
 public:
   /// @param claims whether it uses claims: session::has_claims(), or the recipe given to it
-  election_observer(world& w, std::string name, bool claims) : world_(w), name_(std::move(name)), claims_(claims) {}
+  election_observer(environment& env, std::string name, bool claims)
+      : env_(env), name_(std::move(name)), claims_(claims) {}
 
   /// Waits for a leader other than the last result; the first call returns at once. nullopt: none.
   task<result<std::optional<leader>>> next(patience limit);
 
 private:
-  world& world_;
+  environment& env_;
   std::string name_;
   bool claims_;
   bool first_ = true;

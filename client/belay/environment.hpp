@@ -97,9 +97,9 @@ private:
 class operation;
 class stopper;
 
-class world {
+class environment {
 public:
-  virtual ~world() = default;
+  virtual ~environment() = default;
 
   virtual instant now() = 0;
   /// A random number from 0 to n-1. @pre n > 0
@@ -190,14 +190,14 @@ public:
   bool await_ready() const noexcept { return stopped_; }
 
 protected:
-  operation(world& w, stopper* one, stopper* other) noexcept;
+  operation(environment& env, stopper* one, stopper* other) noexcept;
   ~operation();
   void suspended(std::coroutine_handle<> waiter) noexcept {
     waiter_ = waiter;
     waiting_ = true;
   }
 
-  world& world_;
+  environment& env_;
   answer answer_;
   bool stopped_ = false;
 
@@ -210,10 +210,11 @@ private:
 
 class [[nodiscard]] sleeping : public operation {
 public:
-  sleeping(world& w, instant until, stopper* one, stopper* other) noexcept : operation(w, one, other), until_(until) {}
+  sleeping(environment& env, instant until, stopper* one, stopper* other) noexcept
+      : operation(env, one, other), until_(until) {}
   void await_suspend(std::coroutine_handle<> waiter) {
     suspended(waiter);
-    world_.sleep(*this, until_);
+    env_.sleep(*this, until_);
   }
   /// true: the time was reached; false: it was stopped before.
   bool await_resume() const noexcept { return !stopped_; }
@@ -224,13 +225,13 @@ private:
 
 class [[nodiscard]] asking : public operation {
 public:
-  asking(world& w, const request& q, instant deadline, stopper* one, stopper* other) noexcept
-      : operation(w, one, other), question_(q), deadline_(deadline) {}
+  asking(environment& env, const request& q, instant deadline, stopper* one, stopper* other) noexcept
+      : operation(env, one, other), question_(q), deadline_(deadline) {}
   bool await_ready() const noexcept { return stopped_; }
   void await_suspend(std::coroutine_handle<> waiter) {
     suspended(waiter);
     sent_ = true;
-    world_.ask(*this, question_, deadline_);
+    env_.ask(*this, question_, deadline_);
   }
   answer await_resume();
 
@@ -240,25 +241,26 @@ private:
   bool sent_ = false;
 };
 
-/// Usage: `auto came = co_await sleep_until(w, t);`
-inline sleeping sleep_until(world& w, instant until, stopper* one = nullptr, stopper* other = nullptr) noexcept {
-  return sleeping(w, until, one, other);
+/// Usage: `auto came = co_await sleep_until(env, t);`
+inline sleeping sleep_until(environment& env, instant until, stopper* one = nullptr,
+                            stopper* other = nullptr) noexcept {
+  return sleeping(env, until, one, other);
 }
 /// Ends at the caller's deadline at the latest.
-inline sleeping sleep_until(world& w, instant until, const patience& limit) noexcept {
-  return sleeping(w, std::min(until, limit.deadline()), limit.stop(), limit.other());
+inline sleeping sleep_until(environment& env, instant until, const patience& limit) noexcept {
+  return sleeping(env, std::min(until, limit.deadline()), limit.stop(), limit.other());
 }
-/// Usage, with a request that has a name: `auto a = co_await ask(w, q, deadline);`
-inline asking ask(world& w, const request& q, instant deadline, stopper* one = nullptr,
+/// Usage, with a request that has a name: `auto a = co_await ask(env, q, deadline);`
+inline asking ask(environment& env, const request& q, instant deadline, stopper* one = nullptr,
                   stopper* other = nullptr) noexcept {
-  return asking(w, q, deadline, one, other);
+  return asking(env, q, deadline, one, other);
 }
 /// Ends at the caller's deadline at the latest.
-inline asking ask(world& w, const request& q, instant deadline, const patience& limit) noexcept {
-  return asking(w, q, std::min(deadline, limit.deadline()), limit.stop(), limit.other());
+inline asking ask(environment& env, const request& q, instant deadline, const patience& limit) noexcept {
+  return asking(env, q, std::min(deadline, limit.deadline()), limit.stop(), limit.other());
 }
-asking ask(world&, request&&, instant, stopper* = nullptr, stopper* = nullptr) = delete;
-asking ask(world&, request&&, instant, const patience&) = delete;
+asking ask(environment&, request&&, instant, stopper* = nullptr, stopper* = nullptr) = delete;
+asking ask(environment&, request&&, instant, const patience&) = delete;
 
 } // namespace v0
 } // namespace belay

@@ -41,7 +41,7 @@ class backoff {
 public:
   explicit backoff(milliseconds first = milliseconds(10), milliseconds longest = milliseconds(2000)) noexcept
       : first_(first), longest_(longest), bound_(first) {}
-  milliseconds next(world& w);
+  milliseconds next(environment& env);
   void reset() noexcept { bound_ = first_; }
 
 private:
@@ -58,9 +58,10 @@ public:
 };
 
 /// A missing key is not an error. @returns refused with a reason such as reason::unavailable
-task<result<reading>> read_key(world& w, std::string key, patience limit);
+task<result<reading>> read_key(environment& env, std::string key, patience limit);
 /// Waits until the index of that key is larger than `index`, for at most `wait`.
-task<result<reading>> await_key(world& w, std::string key, std::uint64_t index, milliseconds wait, patience limit);
+task<result<reading>> await_key(environment& env, std::string key, std::uint64_t index, milliseconds wait,
+                                patience limit);
 
 class tree_reading {
 public:
@@ -70,12 +71,12 @@ public:
 };
 
 /// All keys that begin with `prefix`, as of one index.
-task<result<tree_reading>> read_tree(world& w, std::string prefix, patience limit);
+task<result<tree_reading>> read_tree(environment& env, std::string prefix, patience limit);
 /// Waits until one of them has changed after `index`, for at most `wait`.
-task<result<tree_reading>> await_tree(world& w, std::string prefix, std::uint64_t index, milliseconds wait,
+task<result<tree_reading>> await_tree(environment& env, std::string prefix, std::uint64_t index, milliseconds wait,
                                       patience limit);
 
-task<status> put_key(world& w, std::string key, std::string value, patience limit);
+task<status> put_key(environment& env, std::string key, std::string value, patience limit);
 
 /// A function from the current entry to the new value. nullopt leaves it as it is. Called again if
 /// another client wrote meanwhile.
@@ -85,7 +86,7 @@ public:
   requires(!std::is_same_v<std::remove_cvref_t<F>, change>) change(F&& fn) : fn_(std::forward<F>(fn)) {
     // g++ 12 destroys such a temporary twice if it is created in an await.
     static_assert(std::is_lvalue_reference_v<F> || std::is_trivially_destructible_v<F>,
-                  "give the function a name first: auto fn = ...; update(w, key, fn, limit)");
+                  "give the function a name first: auto fn = ...; update(env, key, fn, limit)");
   }
   std::optional<std::string> operator()(const std::optional<entry>& now) const { return fn_(now); }
 
@@ -94,14 +95,15 @@ private:
 };
 
 /// @returns the value that is there afterwards
-task<result<std::string>> update(world& w, std::string key, change fn, patience limit, backoff pauses = backoff());
+task<result<std::string>> update(environment& env, std::string key, change fn, patience limit,
+                                 backoff pauses = backoff());
 
 enum class erased : std::uint8_t { erased, absent, conflict };
 /// Erases the key if its index is still `index`.
-task<result<erased>> erase_if(world& w, std::string key, std::uint64_t index, patience limit);
+task<result<erased>> erase_if(environment& env, std::string key, std::uint64_t index, patience limit);
 /// Erases all keys under `prefix` if none has changed after `index`: all that existed then, or
 /// none. A key created meanwhile stays. @returns refused with reason::limit if there are over 64
-task<result<erased>> erase_tree_if(world& w, std::string prefix, std::uint64_t index, patience limit);
+task<result<erased>> erase_tree_if(environment& env, std::string prefix, std::uint64_t index, patience limit);
 
 } // namespace v0
 } // namespace belay

@@ -21,14 +21,14 @@ class latch {
 public:
   /// @param count the initial count. The key has the number that is left; while it does not exist,
   /// nothing was counted
-  latch(world& w, std::string key, std::uint64_t count) : world_(w), key_(std::move(key)), count_(count) {}
+  latch(environment& env, std::string key, std::uint64_t count) : env_(env), key_(std::move(key)), count_(count) {}
 
   /// @returns what is left, at least zero. Refused with reason::invalid if the key has no number
   task<result<std::uint64_t>> count_down(patience limit, std::uint64_t n = 1);
   task<status> wait(patience limit);
 
 private:
-  world& world_;
+  environment& env_;
   std::string key_;
   std::uint64_t count_;
 };

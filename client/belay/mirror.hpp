@@ -32,7 +32,7 @@ class mirror {
 public:
   /// @param name prefix of the keys at the copy that store the progress: the same for all mirrors
   /// of this copy, and not below `copy_prefix`
-  mirror(world& original, std::string prefix, world& copy, std::string copy_prefix, std::string name);
+  mirror(environment& original, std::string prefix, environment& copy, std::string copy_prefix, std::string name);
   mirror(const mirror&) = delete;
   mirror& operator=(const mirror&) = delete;
 
@@ -79,9 +79,9 @@ private:
   bool is_void(const noted& n) const;
   bool has_it(const noted& n, const key_change& c) const;
 
-  world& original_;
+  environment& original_;
   std::string prefix_;
-  world& copy_;
+  environment& copy_;
   std::string copy_prefix_;
   std::string name_;
   std::unique_ptr<changes> source_;

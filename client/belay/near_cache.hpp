@@ -48,7 +48,7 @@ public:
 
 class near_cache {
 public:
-  near_cache(world& w, std::string prefix, near_cache_options options = near_cache_options());
+  near_cache(environment& env, std::string prefix, near_cache_options options = near_cache_options());
   near_cache(const near_cache&) = delete;
   near_cache& operator=(const near_cache&) = delete;
 
@@ -68,7 +68,7 @@ public:
 private:
   task<void> follow();
 
-  world& world_;
+  environment& env_;
   std::string prefix_;
   near_cache_options options_;
   std::shared_ptr<const key_table> table_;

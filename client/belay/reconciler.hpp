@@ -54,7 +54,7 @@ public:
   using scan = std::function<task<result<std::vector<std::string>>>(patience)>;
 
   /// @param everything may be empty: then there are no full passes
-  reconciler(world& w, work how, scan everything = scan(), reconciler_options options = reconciler_options());
+  reconciler(environment& env, work how, scan everything = scan(), reconciler_options options = reconciler_options());
   reconciler(const reconciler&) = delete;
   reconciler& operator=(const reconciler&) = delete;
 
@@ -76,7 +76,7 @@ private:
   task<void> run_passes();
   void enqueue(const std::string& key);
 
-  world& world_;
+  environment& env_;
   work work_;
   scan scan_;
   reconciler_options options_;

@@ -96,9 +96,9 @@ public:
   /// The request to try before the key is read. @pre constructed with a key
   void begin_with(request q) { question_ = std::move(q); }
   /// From now on a repeat is a new request: it gets a new idempotency key.
-  void begin_anew(world& w);
+  void begin_anew(environment& env);
   /// Sends it, again after a conflict. @returns the response; 200 and `false`: nothing to release
-  static task<answer> ask(world& w, giving_back what, patience limit);
+  static task<answer> ask(environment& env, giving_back what, patience limit);
 
 private:
   std::optional<request> question_;
@@ -109,7 +109,7 @@ private:
 
 class session {
 public:
-  session(world& w, session_options options);
+  session(environment& env, session_options options);
   /// Sends nothing: the session ends at its TTL. close() ends it at once.
   ~session();
   session(const session&) = delete;
@@ -133,7 +133,7 @@ public:
   /// Called on the loop after changes of state() and safe_until(). It must not destroy the session.
   void on_change(std::function<void()> told) { told_ = std::move(told); }
 
-  world& where() noexcept { return world_; }
+  environment& env() noexcept { return env_; }
   const session_options& options() const noexcept { return options_; }
   /// Whether the server supports claims. Determined once, by open().
   bool has_claims() const noexcept { return has_claims_; }
@@ -178,7 +178,7 @@ private:
   void over();
   void tell();
 
-  world& world_;
+  environment& env_;
   session_options options_;
   session_state state_ = session_state::closed;
   std::string id_;

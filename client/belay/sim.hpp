@@ -4,11 +4,11 @@
 //
 //   BELAY_SCENARIO("one writer at a time") {
 //     ledger pages;
-//     world.service("/ledger", [&](const belay::request& q) { return pages.take(q); });
+//     scenario.service("/ledger", [&](const belay::request& q) { return pages.take(q); });
 //     for (auto name : {"a", "b"})
-//       world.client(name, [&](belay::sim::process& me) { return nightly_job(me); });
-//     world.always("pages of two runs are not mixed", [&] { return pages.unmixed(); });
-//     world.run(30s);
+//       scenario.client(name, [&](belay::sim::process& me) { return nightly_job(me); });
+//     scenario.always("pages of two runs are not mixed", [&] { return pages.unmixed(); });
+//     scenario.run(30s);
 //   }
 //
 //   int main(int argc, char** argv) { return belay::sim::run_program(argc, argv); }
@@ -32,7 +32,7 @@ namespace sim {
 /// - it is cut off from one server, or all;
 /// - connections break, with the request or with its response; responses are late;
 /// - its clock runs up to 0.9 % fast or slow.
-class process : public world {
+class process : public environment {
 public:
   virtual const std::string& name() const noexcept = 0;
   /// 1, and one more after each crash.
@@ -99,7 +99,7 @@ int run_program(int argc, char** argv);
 /// Used by BELAY_SCENARIO.
 class registered {
 public:
-  registered(std::string name, void (*body)(scenario& world));
+  registered(std::string name, void (*body)(scenario& scenario));
 };
 
 } // namespace sim
@@ -108,9 +108,9 @@ public:
 
 #define BELAY_SIM_JOINED_NOW(a, b) a##b
 #define BELAY_SIM_JOINED(a, b) BELAY_SIM_JOINED_NOW(a, b)
-/// Defines a scenario of that name; the body follows, and can use `world`.
+/// Defines a scenario of that name; the body follows, and can use `scenario`.
 #define BELAY_SCENARIO(name)                                                                                           \
-  static void BELAY_SIM_JOINED(belay_scenario_, __LINE__)(::belay::sim::scenario & world);                             \
+  static void BELAY_SIM_JOINED(belay_scenario_, __LINE__)(::belay::sim::scenario & scenario);                          \
   static const ::belay::sim::registered BELAY_SIM_JOINED(belay_registered_, __LINE__)(                                 \
       name, &BELAY_SIM_JOINED(belay_scenario_, __LINE__));                                                             \
-  static void BELAY_SIM_JOINED(belay_scenario_, __LINE__)(::belay::sim::scenario & world)
+  static void BELAY_SIM_JOINED(belay_scenario_, __LINE__)(::belay::sim::scenario & scenario)

@@ -31,9 +31,9 @@ coordinator_state::coordinator_state(::caf::actor_config& config, client_options
     auto length = std::clamp<std::chrono::nanoseconds>(at - more_.now(), std::chrono::nanoseconds(0), look_at_clock);
     delayed_send(this, length, tick{++tick_number_});
   };
-  world_ = std::make_unique<loop_world>(std::exchange(more_.over, nullptr), more_.now, more_.seed, std::move(tell),
-                                        std::move(wake));
-  session_ = std::make_unique<belay::detail::shared_session>(*world_, options_.session);
+  env_ = std::make_unique<loop_environment>(std::exchange(more_.over, nullptr), more_.now, more_.seed, std::move(tell),
+                                            std::move(wake));
+  session_ = std::make_unique<belay::detail::shared_session>(*env_, options_.session);
   (*session_)->on_change([this] { look_for_losses(); });
 }
 
@@ -113,12 +113,12 @@ coordinator_self::behavior_type coordinator_state::make_behavior() {
         return nothing_more();
       },
       [this](answered& m) {
-        world_->answered(m.ticket, std::move(m.came));
+        env_->answered(m.ticket, std::move(m.came));
         settle();
       },
       [this](const tick& m) {
         if (m.number == tick_number_)
-          world_->tick();
+          env_->tick();
         settle();
       },
   };
@@ -136,7 +136,7 @@ void coordinator_state::on_exit() {
   holds_.clear();
   follows_.clear();
   session_.reset();
-  world_.reset();
+  env_.reset();
 }
 
 error coordinator_state::closed() {
@@ -238,8 +238,8 @@ void coordinator_state::settle() {
   // Destroy finished coroutines first: they must not resume.
   do {
     std::exchange(over_, {}).clear();
-    world_->settle();
-  } while (world_->has_stopped() || !over_.empty());
+    env_->settle();
+  } while (env_->has_stopped() || !over_.empty());
   if (!closed_)
     return;
   for (auto& closer : std::exchange(closers_, {}))

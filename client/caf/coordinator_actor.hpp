@@ -148,7 +148,7 @@ private:
   client_options options_;
   coordinator_options more_;
   std::uint64_t tick_number_ = 0;
-  std::unique_ptr<loop_world> world_;
+  std::unique_ptr<loop_environment> env_;
   std::unique_ptr<belay::detail::shared_session> session_;
   std::uint64_t next_call_ = 1;
   std::uint64_t next_hold_ = 1;

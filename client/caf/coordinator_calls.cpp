@@ -97,7 +97,7 @@ void coordinator_state::forget_call(std::uint64_t number) {
 }
 
 patience coordinator_state::within(milliseconds length) {
-  return patience(world_->now() + std::clamp(length, milliseconds(0), longest_within));
+  return patience(env_->now() + std::clamp(length, milliseconds(0), longest_within));
 }
 
 grant coordinator_state::described(std::uint64_t id, const holding& h) {
@@ -106,7 +106,7 @@ grant coordinator_state::described(std::uint64_t id, const holding& h) {
   g.name = h.name;
   g.fence = h.it.fence();
   g.safe_until = h.it.safe_until().time_since_epoch();
-  auto left = std::chrono::floor<milliseconds>(h.it.safe_until() - world_->now());
+  auto left = std::chrono::floor<milliseconds>(h.it.safe_until() - env_->now());
   g.safe_for = std::max(left, milliseconds(0));
   return g;
 }
@@ -241,7 +241,7 @@ task<void> coordinator_state::serve_who_leads(std::uint64_t number, who_leads m,
 }
 
 task<void> coordinator_state::serve_get(std::uint64_t number, get m, patience limit) {
-  result<reading> read = co_await read_key(*world_, m.key, limit);
+  result<reading> read = co_await read_key(*env_, m.key, limit);
   if (read)
     finish(number, as_message(m.key, *read));
   else
@@ -249,7 +249,7 @@ task<void> coordinator_state::serve_get(std::uint64_t number, get m, patience li
 }
 
 task<void> coordinator_state::serve_put(std::uint64_t number, put m, patience limit) {
-  status written = co_await put_key(*world_, m.key, m.value, limit);
+  status written = co_await put_key(*env_, m.key, m.value, limit);
   finish(number, written);
 }
 
@@ -276,7 +276,7 @@ void coordinator_state::end_follow(const unfollow& m) {
 }
 
 task<void> coordinator_state::serve_follow(std::uint64_t number, std::string key, patience limit) {
-  result<reading> first = co_await read_key(*world_, key, limit);
+  result<reading> first = co_await read_key(*env_, key, limit);
   if (!first) {
     finish(number, error_to_send(first.why()));
     co_return;
@@ -290,10 +290,10 @@ task<void> coordinator_state::serve_follow(std::uint64_t number, std::string key
   backoff pauses(milliseconds(100));
   for (;;) {
     auto patient = within(change_answer);
-    result<reading> now = co_await await_key(*world_, key, seen, change_wait, patient);
+    result<reading> now = co_await await_key(*env_, key, seen, change_wait, patient);
     if (!now) {
-      auto again = world_->now() + pauses.next(*world_);
-      co_await sleep_until(*world_, again);
+      auto again = env_->now() + pauses.next(*env_);
+      co_await sleep_until(*env_, again);
       continue;
     }
     pauses.reset();
@@ -305,8 +305,8 @@ task<void> coordinator_state::serve_follow(std::uint64_t number, std::string key
     shown = next;
     notify_change(number, next);
     while (!f.handled) {
-      auto long_after = world_->now() + std::chrono::hours(24);
-      co_await sleep_until(*world_, long_after, &f.when_handled);
+      auto long_after = env_->now() + std::chrono::hours(24);
+      co_await sleep_until(*env_, long_after, &f.when_handled);
     }
   }
 }
@@ -334,7 +334,7 @@ session_now coordinator_state::session_as_it_is() {
   session_now out;
   out.state = s.state();
   out.id = s.id();
-  auto left = std::chrono::floor<milliseconds>(s.safe_until() - world_->now());
+  auto left = std::chrono::floor<milliseconds>(s.safe_until() - env_->now());
   out.safe_for = s.safe() ? left : milliseconds(0);
   out.lost_because = s.lost_because();
   out.holds = holds_.size();

@@ -56,8 +56,8 @@ bool in_one_cluster(std::uint64_t history, std::uint64_t other) noexcept {
   return history >> 32 == other >> 32;
 }
 
-changes::changes(world& w, std::string prefix, std::string place)
-    : world_(w), prefix_(std::move(prefix)), place_(std::move(place)) {}
+changes::changes(environment& env, std::string prefix, std::string place)
+    : env_(env), prefix_(std::move(prefix)), place_(std::move(place)) {}
 
 /// @param names_history false: for a server of 0.2.0, which cannot parse one
 request changes::asking(milliseconds wait, bool names_history) const {
@@ -74,9 +74,9 @@ task<result<change_batch>> changes::next(patience limit) {
   bool names_history = history_of(place_) != 0 && !CLIENT_MUTANT(history_unsaid);
   for (;;) {
     bool snapshot = place_.empty();
-    auto wait = std::min(detail::until(world_.now(), limit.deadline()), longest_poll);
+    auto wait = std::min(detail::until(env_.now(), limit.deadline()), longest_poll);
     request q = asking(wait, names_history);
-    answer a = co_await detail::ask_until_answered(world_, q, limit, wait + wait / 16 + detail::one_try);
+    answer a = co_await detail::ask_until_answered(env_, q, limit, wait + wait / 16 + detail::one_try);
     if (a.status() == 400 && names_history) {
       names_history = false; // a server of 0.2.0, after a downgrade of the cluster
       continue;
@@ -106,7 +106,7 @@ task<result<change_batch>> changes::next(patience limit) {
       out.is_snapshot = true;
     } else {
       error why = a.judge(false);
-      if (!a.came() && limit.over(world_.now()))
+      if (!a.came() && limit.over(env_.now()))
         why = limit.why();
       co_return why;
     }
@@ -122,7 +122,7 @@ task<result<change_batch>> changes::next(patience limit) {
     bool something = !out.changes.empty() || (out.is_snapshot && !same);
     if (something && !(first && out.is_snapshot))
       co_return out;
-    if (limit.over(world_.now()))
+    if (limit.over(env_.now()))
       co_return limit.why();
   }
 }
@@ -134,7 +134,7 @@ task<result<bool>> changes::is_current(patience limit) {
   for (;;) {
     request q = asking(milliseconds(10), names_history);
     q.query("keys");
-    answer a = co_await detail::ask_until_answered(world_, q, limit, detail::one_try);
+    answer a = co_await detail::ask_until_answered(env_, q, limit, detail::one_try);
     if (a.status() == 400 && names_history) {
       names_history = false;
       continue;
@@ -148,7 +148,7 @@ task<result<bool>> changes::is_current(patience limit) {
     if (a.status() == 200 || a.status() == 404)
       co_return a.header("X-Consul-Index") == place_;
     error why = a.judge(false);
-    if (!a.came() && limit.over(world_.now()))
+    if (!a.came() && limit.over(env_.now()))
       why = limit.why();
     co_return why;
   }
@@ -241,7 +241,7 @@ status place_in_file::store(const std::string& place) const {
 }
 
 task<result<std::string>> place_in_key::load(patience limit) {
-  result<reading> now = co_await read_key(world_, key_, limit);
+  result<reading> now = co_await read_key(env_, key_, limit);
   if (!now)
     co_return now.why();
   std::string place;
@@ -259,7 +259,7 @@ task<result<std::string>> place_in_key::store(std::string place, patience limit)
     return detail::value_and_flags{wanted.position, wanted.history};
   };
   backoff pauses;
-  result<entry> there = co_await detail::update_entry(world_, key_, forwards, limit, pauses);
+  result<entry> there = co_await detail::update_entry(env_, key_, forwards, limit, pauses);
   if (!there)
     co_return there.why();
   auto out = detail::cursor{there->value, there->flags}.text();

@@ -72,7 +72,7 @@ task<status> consumer::become_active(patience limit) {
     co_return held.why();
   held_ = std::move(*held);
   session_id_ = session_.id();
-  result<reading> kept = co_await read_key(session_.where(), name_ + "/.state", limit);
+  result<reading> kept = co_await read_key(session_.env(), name_ + "/.state", limit);
   if (!kept) {
     give_up();
     co_return kept.why();
@@ -86,7 +86,7 @@ task<status> consumer::become_active(patience limit) {
     read_state("[]");
   history_ = kept->found ? kept->found->flags : 0;
   auto from = detail::cursor{done_, history_}.text();
-  source_ = std::make_shared<changes>(session_.where(), prefix_, from);
+  source_ = std::make_shared<changes>(session_.env(), prefix_, from);
   co_return nothing();
 }
 
@@ -100,7 +100,7 @@ task<status> consumer::keep_state(writes effect, patience limit) {
     t.set(name_ + "/.state", state_text(), history_);
   for (const auto& [key, value] : effect)
     t.set(key, value);
-  detail::decision made = co_await detail::commit(session_.where(), t, limit, detail::repeats::harmless);
+  detail::decision made = co_await detail::commit(session_.env(), t, limit, detail::repeats::harmless);
   if (detail::is_made(made)) {
     index_ = detail::index_of_result(made.last.body(), name_ + "/.state");
     co_return nothing();
@@ -123,7 +123,7 @@ task<status> consumer::fetch(patience limit) {
   // An ack may have found out meanwhile that this member is no longer active.
   if (source_ != source)
     co_return not_active();
-  auto at_once = session_.where().now();
+  auto at_once = session_.env().now();
   history_ = history_of(batch->place);
   if (batch->is_snapshot) {
     // The snapshot's cursor may be of another history, and before the one that was reached.
@@ -174,12 +174,12 @@ task<status> consumer::fetch(patience limit) {
 /// change that has used up its tries becomes a dead letter. Otherwise it fetches more, unless too
 /// many are unacknowledged.
 task<result<delivery>> consumer::next(patience limit) {
-  world& w = session_.where();
+  environment& env = session_.env();
   for (;;) {
     status active = co_await become_active(limit);
     if (!active)
       co_return active.why();
-    auto now = w.now();
+    auto now = env.now();
     auto soonest = instant::max();
     std::string buried;
     for (auto& [place, f] : open_) {
@@ -201,14 +201,14 @@ task<result<delivery>> consumer::next(patience limit) {
       detail::text_rows letter = {{c.key, detail::base64_encoded(c.value), std::to_string(c.index)}};
       writes dead = {{name_ + "/dead/" + buried, detail::text_of(letter)}};
       status gone = co_await finish(buried, dead, limit);
-      if (!gone && limit.over(w.now()))
+      if (!gone && limit.over(env.now()))
         co_return gone.why();
       continue;
     }
     if (limit.over(now))
       co_return limit.why();
     if (open_.size() >= options_.unacknowledged_max) {
-      co_await sleep_until(w, std::min(soonest, limit.deadline()), limit.stop(), &bell_);
+      co_await sleep_until(env, std::min(soonest, limit.deadline()), limit.stop(), &bell_);
       continue;
     }
     patience until_due(std::min(soonest, limit.deadline()), limit.stop(), &bell_);
@@ -216,23 +216,23 @@ task<result<delivery>> consumer::next(patience limit) {
     bool waited = more.because() == reason::deadline || more.because() == reason::stopped;
     if (!more && !waited && !session_.safe())
       co_return not_active();
-    if (!more && !waited && more.because() != reason::session && limit.over(w.now()))
+    if (!more && !waited && more.because() != reason::session && limit.over(env.now()))
       co_return more.why();
     if (!more && !waited) {
-      auto later = w.now() + milliseconds(100 + w.draw(400));
-      co_await sleep_until(w, later, limit);
+      auto later = env.now() + milliseconds(100 + env.draw(400));
+      co_await sleep_until(env, later, limit);
     }
   }
 }
 
 task<status> consumer::finish(std::string place, writes effect, patience limit) {
-  world& w = session_.where();
+  environment& env = session_.env();
   // Acks of several tasks are serialized.
   session::turn mine(session_, "consumer/" + name_);
   while (!mine.has_come()) {
-    if (limit.over(w.now()))
+    if (limit.over(env.now()))
       co_return limit.why();
-    co_await sleep_until(w, limit.deadline(), limit.stop(), &session_.turns());
+    co_await sleep_until(env, limit.deadline(), limit.stop(), &session_.turns());
   }
   place = position_of(place);
   if (!source_ || !open_.count(place))
@@ -271,7 +271,7 @@ void consumer::nack(const std::string& place) {
   auto found = open_.find(position_of(place));
   if (found == open_.end())
     return;
-  found->second.due = session_.where().now();
+  found->second.due = session_.env().now();
   bell_.wake_all();
 }
 

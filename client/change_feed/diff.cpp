@@ -36,15 +36,15 @@ struct listing {
   std::set<std::string> unnameable; ///< names as listed; not in `keys`
 };
 
-task<result<listing>> list(world& w, std::string prefix, patience limit) {
-  result<tree_reading> now = co_await read_tree(w, prefix, limit);
+task<result<listing>> list(environment& env, std::string prefix, patience limit) {
+  result<tree_reading> now = co_await read_tree(env, prefix, limit);
   if (!now)
     co_return now.why();
   listing out;
   for (auto& e : now->found) {
     auto key = e.key.substr(prefix.size());
     if (detail::is_ambiguous(e.key) && !CLIENT_MUTANT(unnameable_keys_compared)) {
-      result<reading> named = co_await read_key(w, e.key, limit);
+      result<reading> named = co_await read_key(env, e.key, limit);
       if (!named)
         co_return named.why();
       if (!named->found || named->found->index != e.index) {
@@ -140,8 +140,8 @@ std::vector<std::size_t> key_digests::differing(const key_digests& other) const 
   return out;
 }
 
-task<result<key_digests>> digests(world& w, std::string prefix, patience limit) {
-  result<listing> now = co_await list(w, prefix, limit);
+task<result<key_digests>> digests(environment& env, std::string prefix, patience limit) {
+  result<listing> now = co_await list(env, prefix, limit);
   if (!now)
     co_return now.why();
   if (!now->unnameable.empty())
@@ -151,8 +151,8 @@ task<result<key_digests>> digests(world& w, std::string prefix, patience limit) 
   co_return out;
 }
 
-task<result<std::vector<difference>>> diff(world& original, std::string prefix, world& copy, std::string copy_prefix,
-                                           patience limit, diff_options options) {
+task<result<std::vector<difference>>> diff(environment& original, std::string prefix, environment& copy,
+                                           std::string copy_prefix, patience limit, diff_options options) {
   std::vector<difference> before;
   for (bool first : {true, false}) {
     result<listing> ours = co_await list(original, prefix, limit);

@@ -24,7 +24,7 @@ bool note_has_changed(const detail::txn_failure& f) {
 
 } // namespace
 
-mirror::mirror(world& original, std::string prefix, world& copy, std::string copy_prefix, std::string name)
+mirror::mirror(environment& original, std::string prefix, environment& copy, std::string copy_prefix, std::string name)
     : original_(original), prefix_(std::move(prefix)), copy_(copy), copy_prefix_(std::move(copy_prefix)),
       name_(std::move(name)) {}
 

@@ -15,15 +15,15 @@ constexpr std::chrono::hours for_ever{24 * 365};
 
 } // namespace
 
-reconciler::reconciler(world& w, work how, scan everything, reconciler_options options)
-    : world_(w), work_(std::move(how)), scan_(std::move(everything)), options_(options) {
+reconciler::reconciler(environment& env, work how, scan everything, reconciler_options options)
+    : env_(env), work_(std::move(how)), scan_(std::move(everything)), options_(options) {
   options_.per_second = std::max<std::uint32_t>(options_.per_second, 1);
   options_.workers = std::max<std::size_t>(options_.workers, 1);
 }
 
 void reconciler::start() {
   stop();
-  next_start_ = world_.now();
+  next_start_ = env_.now();
   workers_.resize(options_.workers);
   for (auto& t : workers_) {
     t = run_worker();
@@ -78,8 +78,8 @@ void reconciler::trigger() {
 task<void> reconciler::run_worker() {
   for (;;) {
     if (waiting_.empty()) {
-      auto later = world_.now() + for_ever;
-      co_await sleep_until(world_, later, &work_bell_);
+      auto later = env_.now() + for_ever;
+      co_await sleep_until(env_, later, &work_bell_);
       continue;
     }
     std::string key = std::move(waiting_.front());
@@ -91,14 +91,14 @@ task<void> reconciler::run_worker() {
     std::uint32_t tries = 0;
     for (;;) {
       // Tries are spaced evenly, to keep to the rate.
-      auto now = world_.now();
+      auto now = env_.now();
       auto mine = std::max(next_start_, now);
       next_start_ = mine + std::chrono::nanoseconds(std::chrono::seconds(1)) / options_.per_second;
       if (mine > now && !CLIENT_MUTANT(works_without_rate))
-        co_await sleep_until(world_, mine);
+        co_await sleep_until(env_, mine);
       // From here on the work sees the present state; a later offer needs another run.
       again_.erase(key);
-      patience limit(world_.now() + options_.work_limit);
+      patience limit(env_.now() + options_.work_limit);
       task<status> working = work_(key, limit);
       status worked = co_await working;
       if (worked) {
@@ -110,8 +110,8 @@ task<void> reconciler::run_worker() {
         ++counts_.given_up;
         break;
       }
-      auto again = world_.now() + pauses.next(world_);
-      co_await sleep_until(world_, again);
+      auto again = env_.now() + pauses.next(env_);
+      co_await sleep_until(env_, again);
     }
     busy_.erase(key);
     bool once_more = again_.erase(key) > 0;
@@ -123,23 +123,23 @@ task<void> reconciler::run_worker() {
 task<void> reconciler::run_passes() {
   for (;;) {
     triggered_ = false;
-    patience limit(world_.now() + options_.work_limit);
+    patience limit(env_.now() + options_.work_limit);
     task<result<std::vector<std::string>>> scanning = scan_(limit);
     result<std::vector<std::string>> all = co_await scanning;
-    auto next = world_.now() + milliseconds(1000);
+    auto next = env_.now() + milliseconds(1000);
     if (all) {
       for (const auto& key : *all) {
         while (waiting_.size() >= options_.waiting_max) {
-          auto later = world_.now() + for_ever;
-          co_await sleep_until(world_, later, &room_bell_);
+          auto later = env_.now() + for_ever;
+          co_await sleep_until(env_, later, &room_bell_);
         }
         offer(key);
       }
       ++counts_.passes;
-      next = world_.now() + options_.pass_every;
+      next = env_.now() + options_.pass_every;
     }
     if (!triggered_)
-      co_await sleep_until(world_, next, &pass_bell_);
+      co_await sleep_until(env_, next, &pass_bell_);
   }
 }
 

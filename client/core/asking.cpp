@@ -8,10 +8,10 @@
 namespace belay {
 inline namespace v0 {
 
-milliseconds backoff::next(world& w) {
+milliseconds backoff::next(environment& env) {
   auto bound = bound_;
   bound_ = std::min(bound_ * 2, longest_);
-  return milliseconds(1 + static_cast<std::int64_t>(w.draw(static_cast<std::uint64_t>(bound.count()))));
+  return milliseconds(1 + static_cast<std::int64_t>(env.draw(static_cast<std::uint64_t>(bound.count()))));
 }
 
 namespace detail {
@@ -46,26 +46,26 @@ std::string text_of(milliseconds t) {
   return std::to_string(t.count()) + "ms";
 }
 
-std::string fresh_id(world& w) {
+std::string fresh_id(environment& env) {
   static constexpr char digits[] = "0123456789abcdef";
   std::string out;
   for (int i = 0; i < 32; ++i)
-    out += digits[w.draw(16)];
+    out += digits[env.draw(16)];
   return out;
 }
 
-task<answer> ask_until_answered(world& w, request q, patience limit, milliseconds each) {
+task<answer> ask_until_answered(environment& env, request q, patience limit, milliseconds each) {
   backoff pauses(milliseconds(50));
   for (;;) {
-    auto now = w.now();
+    auto now = env.now();
     auto deadline = std::min(limit.deadline(), now + each);
-    answer a = co_await ask(w, q, deadline, limit);
+    answer a = co_await ask(env, q, deadline, limit);
     if (!is_failure(a) || limit.stopped())
       co_return a;
-    auto again = w.now() + pauses.next(w);
+    auto again = env.now() + pauses.next(env);
     if (again >= limit.deadline())
       co_return a;
-    bool came = co_await sleep_until(w, again, limit);
+    bool came = co_await sleep_until(env, again, limit);
     if (!came)
       co_return a;
   }
@@ -89,15 +89,15 @@ instant try_until(instant now, const patience& limit, repeats how) {
 }
 
 /// Makes sure that a write never takes effect, unless it did already.
-task<answer> cancel_write(world& w, std::string key, patience limit) {
+task<answer> cancel_write(environment& env, std::string key, patience limit) {
   request q("PUT", request::path_of("/v1/outcome/", key).append("/cancel"));
   q.repeatable();
-  answer a = co_await ask_until_answered(w, q, limit, one_try);
+  answer a = co_await ask_until_answered(env, q, limit, one_try);
   if (a.status() != 405)
     co_return a;
   request old("DELETE", request::path_of("/v1/outcome/", key)); // a server of 0.2.0
   old.repeatable();
-  answer again = co_await ask_until_answered(w, old, limit, one_try);
+  answer again = co_await ask_until_answered(env, old, limit, one_try);
   co_return again;
 }
 
@@ -106,16 +106,16 @@ task<answer> cancel_write(world& w, std::string key, patience limit) {
 /// Each try has a fresh idempotency key. If its response is lost, the outcome of that key is
 /// requested, which cancels the write if it has not happened; only then is the write tried again.
 /// Servers without idempotency keys get the write once, unless a repeat is harmless.
-task<decision> write_once(world& w, request plain, patience limit, backoff pauses, repeats how) {
+task<decision> write_once(environment& env, request plain, patience limit, backoff pauses, repeats how) {
   bool keyed = true;
   bool lost = false;
   for (;;) {
-    std::string key = fresh_id(w);
+    std::string key = fresh_id(env);
     request q = plain;
     if (keyed)
       q.header("Idempotency-Key", key);
-    auto deadline = try_until(w.now(), limit, how);
-    answer a = co_await ask(w, q, deadline, limit);
+    auto deadline = try_until(env.now(), limit, how);
+    answer a = co_await ask(env, q, deadline, limit);
     // With a key, the server rejects a write whose response is too large to keep: nothing was done.
     // A write that may be repeated needs no key.
     bool too_large = how == repeats::harmless && a.status() == 413 && a.header("X-Belay-Reason") == "answer-size";
@@ -126,7 +126,7 @@ task<decision> write_once(world& w, request plain, patience limit, backoff pause
     bool failed = is_failure(a);
     bool unknown = failed && a.judge(true).how() == outcome::unknown;
     if (unknown && keyed) {
-      answer cancelled = co_await cancel_write(w, key, limit);
+      answer cancelled = co_await cancel_write(env, key, limit);
       auto became = outcome_in(cancelled);
       if (became && became->done && !CLIENT_MUTANT(outcome_ignored)) {
         decision out(std::move(became->answered), lost);
@@ -134,14 +134,14 @@ task<decision> write_once(world& w, request plain, patience limit, backoff pause
       }
       unknown = !became;
     }
-    auto again = w.now() + pauses.next(w);
+    auto again = env.now() + pauses.next(env);
     bool over = !failed || limit.stopped() || again >= limit.deadline();
     if (over || (unknown && how == repeats::once)) {
       decision out(std::move(a), lost || unknown);
       co_return out;
     }
     lost = lost || unknown;
-    bool came = co_await sleep_until(w, again, limit);
+    bool came = co_await sleep_until(env, again, limit);
     if (!came) {
       decision out(std::move(a), lost);
       co_return out;

@@ -7,9 +7,10 @@ namespace belay {
 inline namespace v0 {
 namespace detail {
 
-task<result<entry>> update_entry(world& w, std::string key, const entry_change& fn, patience limit, backoff pauses) {
+task<result<entry>> update_entry(environment& env, std::string key, const entry_change& fn, patience limit,
+                                 backoff pauses) {
   for (;;) {
-    auto before = co_await read_key(w, key, limit);
+    auto before = co_await read_key(env, key, limit);
     if (!before)
       co_return before.why();
     std::optional<value_and_flags> wanted = fn(before->found);
@@ -26,7 +27,7 @@ task<result<entry>> update_entry(world& w, std::string key, const entry_change& 
     q.body(wanted->value);
 
     // A repeat with the same index takes effect at most once, so retry until it is decided.
-    decision made = co_await write_once(w, q, limit, pauses, repeats::harmless);
+    decision made = co_await write_once(env, q, limit, pauses, repeats::harmless);
     if (says_true(made.last)) {
       entry now;
       now.key = key;
@@ -42,10 +43,10 @@ task<result<entry>> update_entry(world& w, std::string key, const entry_change& 
     // was overwritten since: the outcome is unknown.
     if (made.lost && !CLIENT_MUTANT(lost_write_repeated))
       co_return error(outcome::unknown, reason::no_answer, "a response was lost, and the key has changed since");
-    auto again = w.now() + pauses.next(w);
+    auto again = env.now() + pauses.next(env);
     if (again >= limit.deadline())
       co_return error(outcome::refused, reason::index, "other clients wrote first until the deadline");
-    bool came = co_await sleep_until(w, again, limit);
+    bool came = co_await sleep_until(env, again, limit);
     if (!came)
       co_return limit.why();
   }

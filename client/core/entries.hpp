@@ -23,7 +23,8 @@ using entry_change = std::function<std::optional<value_and_flags>(const std::opt
 /// Like belay::update(), with flags.
 /// @param fn must outlive the task; called again if another client wrote meanwhile
 /// @returns what is there afterwards; of the numbers only the flags are set
-task<result<entry>> update_entry(world& w, std::string key, const entry_change& fn, patience limit, backoff pauses);
+task<result<entry>> update_entry(environment& env, std::string key, const entry_change& fn, patience limit,
+                                 backoff pauses);
 
 } // namespace detail
 } // namespace v0

@@ -190,7 +190,7 @@ void stopper::stop() {
 void stopper::wake_all() {
   for (auto* h = first_; h; h = h->after)
     if (h->op->waiting_)
-      h->op->world_.stop(*h->op);
+      h->op->env_.stop(*h->op);
 }
 
 error patience::why() const {
@@ -201,7 +201,7 @@ error patience::why() const {
   return error(outcome::refused, reason::deadline, "the deadline has passed");
 }
 
-operation::operation(world& w, stopper* one, stopper* other) noexcept : world_(w) {
+operation::operation(environment& env, stopper* one, stopper* other) noexcept : env_(env) {
   std::size_t i = 0;
   for (auto* s : {one, other}) {
     auto& h = hooks_[i++];
@@ -217,7 +217,7 @@ operation::~operation() {
   for (auto& h : hooks_)
     h.leave();
   if (waiting_)
-    world_.forget(*this);
+    env_.forget(*this);
 }
 
 answer asking::await_resume() {

@@ -5,34 +5,34 @@
 namespace belay {
 inline namespace v0 {
 
-loop_world::loop_world(std::shared_ptr<transport> over, std::function<instant()> now, std::uint64_t seed,
-                       std::function<void(std::uint64_t, answer)> tell_loop, std::function<void(instant)> wake_loop,
-                       std::function<void()> settle_soon)
+loop_environment::loop_environment(std::shared_ptr<transport> over, std::function<instant()> now, std::uint64_t seed,
+                                   std::function<void(std::uint64_t, answer)> tell_loop,
+                                   std::function<void(instant)> wake_loop, std::function<void()> settle_soon)
     : over_(std::move(over)), now_(std::move(now)), random_(seed ? seed : std::random_device{}()),
       tell_loop_(std::move(tell_loop)), wake_loop_(std::move(wake_loop)), settle_soon_(std::move(settle_soon)) {}
 
-loop_world::~loop_world() = default;
+loop_environment::~loop_environment() = default;
 
-void loop_world::stop(operation& op) {
+void loop_environment::stop(operation& op) {
   if (stopped_.empty() && settle_soon_)
     settle_soon_();
   stopped_.push_back(op.ticket);
 }
 
-void loop_world::sleep(operation& op, instant until) {
+void loop_environment::sleep(operation& op, instant until) {
   op.ticket = next_ticket_++;
   sleeping_.emplace(std::pair(until, op.ticket), &op);
   wakes_at_.emplace(op.ticket, until);
   wake_for_first();
 }
 
-void loop_world::ask(operation& op, const request& q, instant deadline) {
+void loop_environment::ask(operation& op, const request& q, instant deadline) {
   op.ticket = next_ticket_++;
   asked_.emplace(op.ticket, &op);
   over_->ask(op.ticket, q, deadline, [tell = tell_loop_, ticket = op.ticket](answer a) { tell(ticket, std::move(a)); });
 }
 
-void loop_world::forget(operation& op) noexcept {
+void loop_environment::forget(operation& op) noexcept {
   if (auto found = wakes_at_.find(op.ticket); found != wakes_at_.end()) {
     sleeping_.erase(std::pair(found->second, op.ticket));
     wakes_at_.erase(found);
@@ -41,7 +41,7 @@ void loop_world::forget(operation& op) noexcept {
   }
 }
 
-void loop_world::answered(std::uint64_t ticket, answer a) {
+void loop_environment::answered(std::uint64_t ticket, answer a) {
   auto found = asked_.find(ticket);
   if (found == asked_.end())
     return;
@@ -50,7 +50,7 @@ void loop_world::answered(std::uint64_t ticket, answer a) {
   op->finish(false, std::move(a));
 }
 
-void loop_world::tick() {
+void loop_environment::tick() {
   armed_ = instant::max();
   auto now = now_();
   while (!sleeping_.empty() && sleeping_.begin()->first.first <= now) {
@@ -63,7 +63,7 @@ void loop_world::tick() {
   wake_for_first();
 }
 
-void loop_world::settle() {
+void loop_environment::settle() {
   while (!stopped_.empty()) {
     auto ticket = stopped_.front();
     stopped_.pop_front();
@@ -83,7 +83,7 @@ void loop_world::settle() {
   }
 }
 
-void loop_world::wake_for_first() {
+void loop_environment::wake_for_first() {
   if (sleeping_.empty() || sleeping_.begin()->first.first >= armed_)
     return;
   armed_ = sleeping_.begin()->first.first;

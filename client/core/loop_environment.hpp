@@ -17,16 +17,16 @@
 namespace belay {
 inline namespace v0 {
 
-class loop_world final : public world {
+class loop_environment final : public environment {
 public:
   /// @param seed of random numbers; zero: a different one each time
   /// @param tell_loop must arrange a call of answered() with the response; on any thread
   /// @param wake_loop must arrange a call of tick() at that time, or earlier
   /// @param settle_soon must arrange a call of settle(); empty if that is called after every event
-  loop_world(std::shared_ptr<transport> over, std::function<instant()> now, std::uint64_t seed,
-             std::function<void(std::uint64_t, answer)> tell_loop, std::function<void(instant)> wake_loop,
-             std::function<void()> settle_soon = {});
-  ~loop_world() override;
+  loop_environment(std::shared_ptr<transport> over, std::function<instant()> now, std::uint64_t seed,
+                   std::function<void(std::uint64_t, answer)> tell_loop, std::function<void(instant)> wake_loop,
+                   std::function<void()> settle_soon = {});
+  ~loop_environment() override;
 
   instant now() override { return now_(); }
   std::uint64_t draw(std::uint64_t n) override { return random_() % n; }

@@ -17,7 +17,7 @@ namespace detail {
 
 class numbered_requests {
 public:
-  explicit numbered_requests(world& w) : world_(w) {}
+  explicit numbered_requests(environment& env) : env_(env) {}
 
   void ask(std::uint64_t number, request q, instant deadline, transport::told done) {
     sweep();
@@ -33,7 +33,7 @@ public:
 private:
   static task<void> carry(numbered_requests& all, std::uint64_t number, request q, instant deadline,
                           transport::told done) {
-    answer a = co_await belay::ask(all.world_, q, deadline);
+    answer a = co_await belay::ask(all.env_, q, deadline);
     done(std::move(a));
     all.ended_.push_back(number);
   }
@@ -43,7 +43,7 @@ private:
       asked_.erase(number);
   }
 
-  world& world_;
+  environment& env_;
   std::map<std::uint64_t, task<void>> asked_;
   std::vector<std::uint64_t> ended_;
 };

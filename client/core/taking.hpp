@@ -35,7 +35,7 @@ inline task<result<hold>> take_office(session& s, std::string name, recipe how, 
 /// @pre the session is open if `how` is automatic
 inline task<result<std::optional<leader>>> look_at_office(session& s, std::string name, recipe how, patience limit) {
   bool claims = how == recipe::claims || (how == recipe::automatic && s.has_claims());
-  election_observer seen(s.where(), name, claims);
+  election_observer seen(s.env(), name, claims);
   result<std::optional<leader>> now = co_await seen.next(limit);
   co_return now;
 }
@@ -43,7 +43,7 @@ inline task<result<std::optional<leader>>> look_at_office(session& s, std::strin
 /// A session shared by several callers, opened when one first needs it, and again after a loss.
 class shared_session {
 public:
-  shared_session(world& w, session_options options) : it_(w, std::move(options)) {}
+  shared_session(environment& env, session_options options) : it_(env, std::move(options)) {}
 
   session& operator*() noexcept { return it_; }
   session* operator->() noexcept { return &it_; }
@@ -54,10 +54,10 @@ public:
       bool have = it_.state() == session_state::live || it_.state() == session_state::uncertain;
       if (have)
         co_return nothing();
-      if (limit.over(it_.where().now()))
+      if (limit.over(it_.env().now()))
         co_return limit.why();
       if (opening_) {
-        co_await sleep_until(it_.where(), limit.deadline(), limit.stop(), &opened_);
+        co_await sleep_until(it_.env(), limit.deadline(), limit.stop(), &opened_);
         continue;
       }
       opening_scope mine(*this);

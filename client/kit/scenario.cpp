@@ -159,7 +159,7 @@ void scenario::run(milliseconds faults, milliseconds calm) {
   p.processes.clear();
 }
 
-registered::registered(std::string name, void (*body)(scenario& world)) {
+registered::registered(std::string name, void (*body)(scenario& scenario)) {
   all_bodies().push_back({std::move(name), body});
 }
 
@@ -168,8 +168,8 @@ int run_program(int argc, char** argv) {
   for (const auto& each : all_bodies())
     all.push_back({each.name, [body = each.body](const belay_ground::stage& on) {
                      scenario::parts p(on);
-                     scenario world(p);
-                     body(world);
+                     scenario made(p);
+                     body(made);
                    }});
   return belay_ground::run_program(argc, argv, all);
 }

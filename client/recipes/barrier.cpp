@@ -100,7 +100,7 @@ std::string text_of(const round_state& r) {
 /// itself, and passes when a list with all participants has it. After a list that may have it was
 /// written, giving up is *unknown*: the others may have passed.
 task<result<barrier_pass>> barrier::enter(patience whole) {
-  world& w = session_.where();
+  environment& env = session_.env();
   patience limit = whole.with(session_.ended());
   if (participants_ < 1 || participants_ > participants_max)
     co_return error(outcome::refused, reason::invalid, "a barrier has 1 to 24 participants");
@@ -110,19 +110,19 @@ task<result<barrier_pass>> barrier::enter(patience whole) {
 
   session::turn mine(session_, "barrier/" + name_);
   while (!mine.has_come()) {
-    auto why = detail::given_up(session_, id, limit, w.now());
+    auto why = detail::given_up(session_, id, limit, env.now());
     if (why)
       co_return *why;
-    co_await sleep_until(w, limit.deadline(), whole.stop(), &session_.turns());
+    co_await sleep_until(env, limit.deadline(), whole.stop(), &session_.turns());
   }
   // Each call has a key of its own, so late requests cannot affect later calls.
-  std::string call = detail::fresh_id(w);
+  std::string call = detail::fresh_id(env);
   std::string own_key = key_of(name_, id, call);
   request give_back("DELETE", request::path_of("/v1/kv/", own_key));
   hold held(session_, giving_back(give_back), std::move(mine));
   request appear("PUT", request::path_of("/v1/kv/", own_key));
   appear.query("acquire", id).repeatable();
-  answer there = co_await detail::ask_until_answered(w, appear, limit, detail::one_try);
+  answer there = co_await detail::ask_until_answered(env, appear, limit, detail::one_try);
   if (!detail::says_true(there)) {
     error why = there.judge(true);
     co_return why;
@@ -134,15 +134,15 @@ task<result<barrier_pass>> barrier::enter(patience whole) {
   std::optional<std::uint64_t> may_be_in;
   backoff pauses(milliseconds(20), milliseconds(1000));
   for (;;) {
-    auto over = detail::given_up(session_, id, limit, w.now());
+    auto over = detail::given_up(session_, id, limit, env.now());
     if (over && may_be_in)
       co_return error(outcome::unknown, over->why(),
                       "other participants may have passed the barrier with this one: " + over->text());
     if (over)
       co_return *over;
-    result<tree_reading> now = co_await await_tree(w, prefix, seen, detail::longest_wait, limit);
+    result<tree_reading> now = co_await await_tree(env, prefix, seen, detail::longest_wait, limit);
     if (!now) {
-      if (limit.over(w.now()))
+      if (limit.over(env.now()))
         continue;
       error why = now.why();
       if (may_be_in)
@@ -202,26 +202,26 @@ task<result<barrier_pass>> barrier::enter(patience whole) {
       t.erase_cas(state->left_over[i].key, state->left_over[i].index);
     auto before = may_be_in;
     may_be_in = std::max(may_be_in.value_or(0), state->index);
-    detail::decision made = co_await detail::commit(w, t, limit, detail::repeats::harmless);
+    detail::decision made = co_await detail::commit(env, t, limit, detail::repeats::harmless);
     if (detail::is_conflict(made) && !made.lost)
       may_be_in = before;
     seen = 0;
     if (detail::is_made(made))
       continue;
-    auto again = w.now() + pauses.next(w);
-    co_await sleep_until(w, again, limit);
+    auto again = env.now() + pauses.next(env);
+    co_await sleep_until(env, again, limit);
   }
 }
 
 task<status> barrier::leave(barrier_pass pass, patience limit) {
-  world& w = session_.where();
+  environment& env = session_.env();
   std::string id = session_.id();
   status gone = co_await pass.held_.release(limit);
   std::string prefix = name_ + "/";
   std::uint64_t seen = 0;
   while (!CLIENT_MUTANT(barrier_leaves_alone)) {
-    result<tree_reading> now = co_await await_tree(w, prefix, seen, detail::longest_wait, limit);
-    if (!now && limit.over(w.now()))
+    result<tree_reading> now = co_await await_tree(env, prefix, seen, detail::longest_wait, limit);
+    if (!now && limit.over(env.now()))
       co_return limit.why();
     if (!now)
       co_return now.why();
@@ -229,7 +229,7 @@ task<status> barrier::leave(barrier_pass pass, patience limit) {
     bool over = !state || state->number != pass.round() || state->living(id) == 0;
     if (over)
       break;
-    if (limit.over(w.now()))
+    if (limit.over(env.now()))
       co_return limit.why();
     seen = now->index < seen ? 0 : now->index;
   }

@@ -14,27 +14,27 @@ namespace detail {
 /// Repeats one request with one ID, which keeps its position in the server's queue, until the claim
 /// is held or the deadline has passed. On every other way out, `held` gives the claim back.
 task<result<hold>> take(session& s, claim wanted, patience whole) {
-  world& w = s.where();
+  environment& env = s.env();
   patience limit = whole.with(s.ended());
   if (!s.safe())
     co_return session_error(s);
   std::string session_id = s.id();
-  std::string id = fresh_id(w);
+  std::string id = fresh_id(env);
 
   // Tasks of one session take turns: the server rejects a session that would wait for itself.
   session::turn asks(s, "asks/" + wanted.name);
   while (!asks.has_come()) {
-    auto over = given_up(s, session_id, limit, w.now());
+    auto over = given_up(s, session_id, limit, env.now());
     if (over)
       co_return *over;
-    co_await sleep_until(w, limit.deadline(), whole.stop(), &s.turns());
+    co_await sleep_until(env, limit.deadline(), whole.stop(), &s.turns());
   }
   request give_back("DELETE", request::path_of("/v1/claim/", wanted.name));
   give_back.query("id", id);
   hold held(s, giving_back(give_back), session::turn(s, "has/" + wanted.name));
   backoff pauses(milliseconds(100), milliseconds(1000));
   for (;;) {
-    auto now = w.now();
+    auto now = env.now();
     auto over = given_up(s, session_id, limit, now);
     if (over)
       co_return *over;
@@ -50,7 +50,7 @@ task<result<hold>> take(session& s, claim wanted, patience whole) {
     // The same ID is the same claim, and keeps its position in the queue.
     q.body(wanted.value).repeatable();
     auto deadline = now + wait + answer_slack;
-    answer a = co_await ask(w, q, deadline, limit);
+    answer a = co_await ask(env, q, deadline, limit);
 
     auto state = claim_in(a.body());
     if (a.status() == 200 && state && state->held) {
@@ -61,8 +61,8 @@ task<result<hold>> take(session& s, claim wanted, patience whole) {
     }
     if (a.status() == 409 && a.header("X-Belay-Reason") == "deadlock") {
       // Another hold of this session is in the way: its release wakes this task.
-      auto look_again = w.now() + milliseconds(500);
-      co_await sleep_until(w, std::min(look_again, limit.deadline()), whole.stop(), &s.turns());
+      auto look_again = env.now() + milliseconds(500);
+      co_await sleep_until(env, std::min(look_again, limit.deadline()), whole.stop(), &s.turns());
       continue;
     }
     error why = a.judge(true);
@@ -72,8 +72,8 @@ task<result<hold>> take(session& s, claim wanted, patience whole) {
     }
     if (a.status() == 200)
       continue;
-    auto again = w.now() + pauses.next(w);
-    co_await sleep_until(w, again, limit);
+    auto again = env.now() + pauses.next(env);
+    co_await sleep_until(env, again, limit);
   }
 }
 

@@ -23,10 +23,10 @@ std::optional<std::chrono::system_clock::time_point> date_of(const answer& a) {
 
 } // namespace
 
-clock_guard::clock_guard(world& w, clock_guard_options options) : world_(w), options_(std::move(options)) {}
+clock_guard::clock_guard(environment& env, clock_guard_options options) : env_(env), options_(std::move(options)) {}
 
 clock_guard::judgement clock_guard::of_own_clocks() {
-  auto steady = world_.now();
+  auto steady = env_.now();
   auto wall = options_.wall();
   auto before = std::exchange(last_, std::pair(steady, wall));
   if (!before)
@@ -69,7 +69,7 @@ clock_verdict clock_guard::look() {
 task<result<clock_verdict>> clock_guard::sample(patience limit) {
   auto before = options_.wall();
   request q("GET", "/v1/status/leader");
-  answer a = co_await ask(world_, q, limit.deadline(), limit);
+  answer a = co_await ask(env_, q, limit.deadline(), limit);
   auto after = options_.wall();
   own_ = of_own_clocks();
   decide();

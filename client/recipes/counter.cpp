@@ -20,11 +20,11 @@ std::optional<std::int64_t> number_in(const std::string& text) {
 
 } // namespace
 
-counter::counter(world& w, std::string key, std::int64_t least, std::int64_t most)
-    : world_(w), key_(std::move(key)), least_(least), most_(most) {}
+counter::counter(environment& env, std::string key, std::int64_t least, std::int64_t most)
+    : env_(env), key_(std::move(key)), least_(least), most_(most) {}
 
 task<result<std::int64_t>> counter::read(patience limit) {
-  result<reading> now = co_await read_key(world_, key_, limit);
+  result<reading> now = co_await read_key(env_, key_, limit);
   if (!now)
     co_return now.why();
   if (!now->found)
@@ -49,7 +49,7 @@ task<result<std::int64_t>> counter::add(std::int64_t n, patience limit) {
       return std::nullopt;
     return std::to_string(sum);
   };
-  result<std::string> written = co_await update(world_, key_, added, limit);
+  result<std::string> written = co_await update(env_, key_, added, limit);
   if (refused == reason::invalid)
     co_return detail::no_number(key_);
   if (refused == reason::bounds)

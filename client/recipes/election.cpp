@@ -88,15 +88,15 @@ task<status> election::hand_over(hold& office, patience limit, std::string to) {
     co_return error(outcome::refused, reason::unsupported, "this requires claims, which the server does not support");
   if (!office.safe())
     co_return detail::session_error(session_);
-  world& w = session_.where();
+  environment& env = session_.env();
   std::string id = office.claim_id();
   request q = transfer_request(name_, "/transfer", id, to);
   // The next leader may start before the response arrives.
   office.passing_on(!CLIENT_MUTANT(office_safe_while_passed_on));
-  answer a = co_await ask(w, q, limit.deadline(), limit);
+  answer a = co_await ask(env, q, limit.deadline(), limit);
   if (knows_no_transfer(a)) {
     request old = transfer_request(name_, "/hand-over", id, to);
-    answer again = co_await ask(w, old, limit.deadline(), limit);
+    answer again = co_await ask(env, old, limit.deadline(), limit);
     a = std::move(again);
   }
   office.passing_on(false);
@@ -113,10 +113,10 @@ task<status> election::hand_over(hold& office, patience limit, std::string to) {
 
 task<result<std::optional<leader>>> election_observer::next(patience limit) {
   for (;;) {
-    auto wait = std::min(detail::until(world_.now(), limit.deadline()), milliseconds(60000));
+    auto wait = std::min(detail::until(env_.now(), limit.deadline()), milliseconds(60000));
     request q("GET", request::path_of(claims_ ? "/v1/claim/" : "/v1/kv/", name_));
     q.query("index", std::to_string(seen_)).query("wait", detail::text_of(wait));
-    answer a = co_await detail::ask_until_answered(world_, q, limit, wait + wait / 16 + detail::answer_slack);
+    answer a = co_await detail::ask_until_answered(env_, q, limit, wait + wait / 16 + detail::answer_slack);
     result<std::optional<leader>> now = leader_in(a, claims_);
     if (!now) {
       error why = now.why();
@@ -131,7 +131,7 @@ task<result<std::optional<leader>>> election_observer::next(patience limit) {
       last_ = *now;
       co_return last_;
     }
-    if (limit.over(world_.now()))
+    if (limit.over(env_.now()))
       co_return limit.why();
   }
 }

@@ -8,7 +8,7 @@ inline namespace v0 {
 
 task<status> put_under(session& s, const hold& h, std::string lock, std::string key, std::string value,
                        patience limit) {
-  world& w = s.where();
+  environment& env = s.env();
   if (h.fence() == 0)
     co_return error(outcome::refused, reason::held, "this lock has no fencing token");
   detail::transaction t;
@@ -22,7 +22,7 @@ task<status> put_under(session& s, const hold& h, std::string lock, std::string 
   }
   backoff pauses(milliseconds(50));
   // Repeated only if it certainly had no effect: another client may have written since.
-  detail::decision made = co_await detail::write_once(w, q, limit, pauses, detail::repeats::once);
+  detail::decision made = co_await detail::write_once(env, q, limit, pauses, detail::repeats::once);
   if (made.last.status() == 200)
     co_return nothing();
   error why = made.judge();

@@ -43,76 +43,77 @@ result<tree_reading> tree_reading_of(const answer& a) {
 
 } // namespace
 
-task<result<reading>> read_key(world& w, std::string key, patience limit) {
+task<result<reading>> read_key(environment& env, std::string key, patience limit) {
   request q("GET", request::path_of("/v1/kv/", key));
   q.query("consistent");
-  answer a = co_await detail::ask_until_answered(w, q, limit, detail::one_try);
+  answer a = co_await detail::ask_until_answered(env, q, limit, detail::one_try);
   result<reading> out = reading_of(a);
   co_return out;
 }
 
-task<result<reading>> await_key(world& w, std::string key, std::uint64_t index, milliseconds wait, patience limit) {
-  auto longest = std::min(wait, detail::until(w.now(), limit.deadline()));
+task<result<reading>> await_key(environment& env, std::string key, std::uint64_t index, milliseconds wait,
+                                patience limit) {
+  auto longest = std::min(wait, detail::until(env.now(), limit.deadline()));
   request q("GET", request::path_of("/v1/kv/", key));
   q.query("index", std::to_string(index));
   q.query("wait", detail::text_of(longest));
   // Consul adds up to a sixteenth.
   auto each = longest + longest / 16 + detail::one_try;
-  answer a = co_await detail::ask_until_answered(w, q, limit, each);
+  answer a = co_await detail::ask_until_answered(env, q, limit, each);
   result<reading> out = reading_of(a);
   co_return out;
 }
 
-task<result<tree_reading>> read_tree(world& w, std::string prefix, patience limit) {
+task<result<tree_reading>> read_tree(environment& env, std::string prefix, patience limit) {
   request q("GET", request::path_of("/v1/kv/", prefix));
   q.query("recurse").query("consistent");
-  answer a = co_await detail::ask_until_answered(w, q, limit, detail::one_try);
+  answer a = co_await detail::ask_until_answered(env, q, limit, detail::one_try);
   result<tree_reading> out = tree_reading_of(a);
   co_return out;
 }
 
-task<result<tree_reading>> await_tree(world& w, std::string prefix, std::uint64_t index, milliseconds wait,
+task<result<tree_reading>> await_tree(environment& env, std::string prefix, std::uint64_t index, milliseconds wait,
                                       patience limit) {
-  auto longest = std::min(wait, detail::until(w.now(), limit.deadline()));
+  auto longest = std::min(wait, detail::until(env.now(), limit.deadline()));
   request q("GET", request::path_of("/v1/kv/", prefix));
   q.query("recurse").query("consistent").query("index", std::to_string(index)).query("wait", detail::text_of(longest));
   auto each = longest + longest / 16 + detail::one_try;
-  answer a = co_await detail::ask_until_answered(w, q, limit, each);
+  answer a = co_await detail::ask_until_answered(env, q, limit, each);
   result<tree_reading> out = tree_reading_of(a);
   co_return out;
 }
 
-task<status> put_key(world& w, std::string key, std::string value, patience limit) {
+task<status> put_key(environment& env, std::string key, std::string value, patience limit) {
   request q("PUT", request::path_of("/v1/kv/", key));
   q.body(std::move(value));
   backoff pauses(milliseconds(50));
-  detail::decision made = co_await detail::write_once(w, q, limit, pauses, detail::repeats::once);
+  detail::decision made = co_await detail::write_once(env, q, limit, pauses, detail::repeats::once);
   if (detail::says_true(made.last))
     co_return nothing();
   error why = made.judge();
   co_return why;
 }
 
-task<result<std::string>> update(world& w, std::string key, change fn, patience limit, backoff pauses) {
+task<result<std::string>> update(environment& env, std::string key, change fn, patience limit, backoff pauses) {
   detail::entry_change keeps_flags = [&fn](const std::optional<entry>& now) {
     std::optional<detail::value_and_flags> out;
     if (auto wanted = fn(now))
       out = detail::value_and_flags{std::move(*wanted), now ? now->flags : 0};
     return out;
   };
-  result<entry> there = co_await detail::update_entry(w, key, keeps_flags, limit, pauses);
+  result<entry> there = co_await detail::update_entry(env, key, keeps_flags, limit, pauses);
   if (!there)
     co_return there.why();
   co_return there->value;
 }
 
-task<result<erased>> erase_if(world& w, std::string key, std::uint64_t index, patience limit) {
+task<result<erased>> erase_if(environment& env, std::string key, std::uint64_t index, patience limit) {
   // A plain delete with cas responds `true` for a missing key; a transaction distinguishes the two.
   detail::transaction t;
   if (!CLIENT_MUTANT(erased_unseen))
     t.check_index(key, index);
   t.erase(key);
-  detail::decision made = co_await detail::commit(w, t, limit, detail::repeats::harmless);
+  detail::decision made = co_await detail::commit(env, t, limit, detail::repeats::harmless);
   if (detail::is_made(made))
     co_return erased::erased;
   if (!detail::is_conflict(made)) {
@@ -129,8 +130,8 @@ task<result<erased>> erase_if(world& w, std::string key, std::uint64_t index, pa
   co_return what;
 }
 
-task<result<erased>> erase_tree_if(world& w, std::string prefix, std::uint64_t index, patience limit) {
-  result<tree_reading> now = co_await read_tree(w, prefix, limit);
+task<result<erased>> erase_tree_if(environment& env, std::string prefix, std::uint64_t index, patience limit) {
+  result<tree_reading> now = co_await read_tree(env, prefix, limit);
   if (!now)
     co_return now.why();
   if (now->found.empty())
@@ -144,7 +145,7 @@ task<result<erased>> erase_tree_if(world& w, std::string prefix, std::uint64_t i
   if (t.size() > detail::operations_max)
     co_return error(outcome::refused, reason::limit, "there are more than 64 keys");
   // The same keys with the same indexes are erased at most once, so retry until it is decided.
-  detail::decision made = co_await detail::commit(w, t, limit, detail::repeats::harmless);
+  detail::decision made = co_await detail::commit(env, t, limit, detail::repeats::harmless);
   if (detail::is_made(made))
     co_return erased::erased;
   if (!detail::is_conflict(made)) {

@@ -20,7 +20,7 @@ task<result<std::uint64_t>> latch::count_down(patience limit, std::uint64_t n) {
       return std::nullopt;
     return std::to_string(*left - std::min(*left, n));
   };
-  result<std::string> written = co_await update(world_, key_, counted, limit);
+  result<std::string> written = co_await update(env_, key_, counted, limit);
   if (wrong)
     co_return detail::no_number(key_);
   if (!written)
@@ -34,8 +34,8 @@ task<result<std::uint64_t>> latch::count_down(patience limit, std::uint64_t n) {
 task<status> latch::wait(patience limit) {
   std::uint64_t seen = 0;
   for (;;) {
-    result<reading> now = co_await await_key(world_, key_, seen, detail::longest_wait, limit);
-    if (!now && limit.over(world_.now()))
+    result<reading> now = co_await await_key(env_, key_, seen, detail::longest_wait, limit);
+    if (!now && limit.over(env_.now()))
       co_return limit.why();
     if (!now)
       co_return now.why();
@@ -44,7 +44,7 @@ task<status> latch::wait(patience limit) {
       co_return detail::no_number(key_);
     if (*left == 0 || (*left == 1 && CLIENT_MUTANT(latch_opens_early)))
       co_return nothing();
-    if (limit.over(world_.now()))
+    if (limit.over(env_.now()))
       co_return limit.why();
     // An index that goes back belongs to another history.
     seen = now->index < seen ? 0 : now->index;

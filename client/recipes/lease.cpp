@@ -75,9 +75,9 @@ task<status> hold::release(patience limit) {
     drop();
     co_return error(outcome::refused, reason::session, "it was lost before it was released");
   }
-  world& w = session_->where();
+  environment& env = session_->env();
   passing_on_ = true;
-  answer a = co_await giving_back::ask(w, give_back_, limit);
+  answer a = co_await giving_back::ask(env, give_back_, limit);
   if (detail::is_failure(a)) {
     error why = a.judge(true);
     drop();

@@ -19,8 +19,8 @@ mutex::mutex(session& s, std::string key, mutex_options options)
 /// Consul has no fencing tokens. The index of the key, read while it is held, is smaller than that
 /// of any later grant. @returns 0 if the key is not locked by that session, or cannot be read
 task<std::uint64_t> mutex::fence_of_key(std::string id, patience limit) {
-  world& w = session_.where();
-  result<reading> now = co_await read_key(w, key_, limit);
+  environment& env = session_.env();
+  result<reading> now = co_await read_key(env, key_, limit);
   if (now && now->found && now->found->session == id)
     co_return now->found->index;
   co_return 0;
@@ -30,7 +30,7 @@ giving_back mutex::release_of(const std::string& id) {
   request plain("PUT", request::path_of("/v1/kv/", key_));
   plain.query("release", id);
   if (session_.has_claims())
-    return giving_back(plain, detail::fresh_id(session_.where()));
+    return giving_back(plain, detail::fresh_id(session_.env()));
   if (CLIENT_MUTANT(late_release_counts))
     return giving_back(plain);
   return giving_back(key_, [key = key_, id](const entry& now) -> std::optional<request> {
@@ -44,7 +44,7 @@ giving_back mutex::release_of(const std::string& id) {
 /// server, until the lock is granted or the deadline has passed. Consul does not queue: there it
 /// waits until the key is free, and tries again.
 task<result<hold>> mutex::acquire(patience whole) {
-  world& w = session_.where();
+  environment& env = session_.env();
   patience limit = whole.with(session_.ended());
   if (!session_.safe())
     co_return detail::session_error(session_);
@@ -60,16 +60,16 @@ task<result<hold>> mutex::acquire(patience whole) {
 
   session::turn mine(session_, "key/" + key_);
   while (!mine.has_come()) {
-    auto why = detail::given_up(session_, id, limit, w.now());
+    auto why = detail::given_up(session_, id, limit, env.now());
     if (why)
       co_return *why;
-    co_await sleep_until(w, limit.deadline(), whole.stop(), &session_.turns());
+    co_await sleep_until(env, limit.deadline(), whole.stop(), &session_.turns());
   }
 
   hold held(session_, release_of(id), std::move(mine));
   backoff pauses(milliseconds(100), milliseconds(1000));
   for (;;) {
-    auto now = w.now();
+    auto now = env.now();
     auto over = detail::given_up(session_, id, limit, now);
     if (over)
       co_return *over;
@@ -81,7 +81,7 @@ task<result<hold>> mutex::acquire(patience whole) {
     // If the session is the same, this continues the wait, or finds the lock held.
     q.body(options_.value).repeatable();
     auto deadline = now + wait + detail::answer_slack;
-    answer a = co_await ask(w, q, deadline, limit);
+    answer a = co_await ask(env, q, deadline, limit);
 
     if (detail::says_true(a)) {
       std::uint64_t fence = a.number("X-Belay-Fence");
@@ -101,32 +101,32 @@ task<result<hold>> mutex::acquire(patience whole) {
       held.forget();
       co_return why;
     }
-    auto again = w.now() + pauses.next(w);
+    auto again = env.now() + pauses.next(env);
     if (why.retry_after().count() > 0)
-      again = w.now() + why.retry_after();
+      again = env.now() + why.retry_after();
     if (a.status() == 200 && a.header("X-Belay-Reason").empty()) {
       // Consul does not queue. If the key is not locked, there is a lock delay of unknown length.
       bool was_locked = co_await wait_while_locked(limit);
       if (was_locked)
         continue;
     }
-    co_await sleep_until(w, again, limit);
+    co_await sleep_until(env, again, limit);
   }
 }
 
 /// @returns whether the key was locked at the time of the call; true if that is unknown
 task<bool> mutex::wait_while_locked(patience limit) {
-  world& w = session_.where();
+  environment& env = session_.env();
   std::uint64_t seen = 0;
   bool was_locked = false;
   for (;;) {
-    result<reading> key = co_await await_key(w, key_, seen, detail::longest_wait, limit);
+    result<reading> key = co_await await_key(env, key_, seen, detail::longest_wait, limit);
     if (!key || !key->found || key->found->session.empty())
       co_return was_locked;
     was_locked = true;
     // An index that goes back belongs to another history.
     seen = key->index < seen ? 0 : key->index;
-    if (limit.over(w.now()))
+    if (limit.over(env.now()))
       co_return true;
   }
 }

@@ -29,8 +29,8 @@ std::shared_ptr<const key_table> table_in(const answer& a, error& why) {
 
 } // namespace
 
-near_cache::near_cache(world& w, std::string prefix, near_cache_options options)
-    : world_(w), prefix_(std::move(prefix)), options_(options),
+near_cache::near_cache(environment& env, std::string prefix, near_cache_options options)
+    : env_(env), prefix_(std::move(prefix)), options_(options),
       last_error_(outcome::refused, reason::unavailable, "nothing was read yet") {}
 
 void near_cache::start() {
@@ -41,17 +41,17 @@ void near_cache::start() {
 task<void> near_cache::follow() {
   backoff pauses(milliseconds(100), milliseconds(5000));
   for (;;) {
-    auto asked = world_.now();
+    auto asked = env_.now();
     request q("GET", request::path_of("/v1/kv/", prefix_));
     std::uint64_t index = table_ ? table_->index : 0;
     q.query("recurse").query("index", std::to_string(index)).query("wait", detail::text_of(options_.confirm_every));
     auto deadline = asked + options_.confirm_every + options_.confirm_every / 16 + detail::one_try;
-    answer a = co_await ask(world_, q, deadline);
+    answer a = co_await ask(env_, q, deadline);
     auto now = table_in(a, last_error_);
     if (now) {
       // A smaller index belongs to another history, which counts from now on.
       table_ = std::move(now);
-      confirmed_ = CLIENT_MUTANT(confirmed_when_answered) ? world_.now() : asked;
+      confirmed_ = CLIENT_MUTANT(confirmed_when_answered) ? env_.now() : asked;
       pauses.reset();
       answered_.wake_all();
       if (told_)
@@ -61,13 +61,13 @@ task<void> near_cache::follow() {
     answered_.wake_all();
     if (CLIENT_MUTANT(cache_gives_up))
       co_return;
-    auto again = world_.now() + pauses.next(world_);
-    co_await sleep_until(world_, again);
+    auto again = env_.now() + pauses.next(env_);
+    co_await sleep_until(env_, again);
   }
 }
 
 std::shared_ptr<const key_table> near_cache::table() {
-  if (table_ && (world_.now() - confirmed_ <= options_.stale_if_error || CLIENT_MUTANT(shown_for_ever)))
+  if (table_ && (env_.now() - confirmed_ <= options_.stale_if_error || CLIENT_MUTANT(shown_for_ever)))
     return table_;
   return nullptr;
 }
@@ -77,9 +77,9 @@ task<result<std::shared_ptr<const key_table>>> near_cache::read(patience limit) 
     auto now = table();
     if (now)
       co_return now;
-    if (limit.over(world_.now()))
+    if (limit.over(env_.now()))
       co_return last_error_;
-    co_await sleep_until(world_, limit.deadline(), limit.stop(), &answered_);
+    co_await sleep_until(env_, limit.deadline(), limit.stop(), &answered_);
   }
 }
 

@@ -14,15 +14,15 @@ giving_back::giving_back(request plain, std::string idempotency_key)
 giving_back::giving_back(std::string key, std::function<std::optional<request>(const entry&)> exactly)
     : key_(std::move(key)), exactly_(std::move(exactly)) {}
 
-void giving_back::begin_anew(world& w) {
+void giving_back::begin_anew(environment& env) {
   if (!idempotency_key_.empty() && !CLIENT_MUTANT(give_back_keyed_alike))
-    idempotency_key_ = detail::fresh_id(w);
+    idempotency_key_ = detail::fresh_id(env);
 }
 
-task<answer> giving_back::ask(world& w, giving_back what, patience limit) {
+task<answer> giving_back::ask(environment& env, giving_back what, patience limit) {
   for (;;) {
     if (!what.question_) {
-      result<reading> now = co_await read_key(w, what.key_, limit);
+      result<reading> now = co_await read_key(env, what.key_, limit);
       if (!now)
         co_return answer::none(true, now.why().text());
       if (now->found)
@@ -33,7 +33,7 @@ task<answer> giving_back::ask(world& w, giving_back what, patience limit) {
     request q = *what.question_;
     if (!what.idempotency_key_.empty() && !CLIENT_MUTANT(late_release_counts))
       q.header("Idempotency-Key", what.idempotency_key_);
-    answer a = co_await belay::ask(w, q, limit.deadline(), limit);
+    answer a = co_await belay::ask(env, q, limit.deadline(), limit);
     if (detail::is_failure(a))
       co_return a;
     if (!what.idempotency_key_.empty() && detail::knows_no_keys(a)) {

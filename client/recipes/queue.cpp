@@ -30,13 +30,13 @@ giving_back back_in_queue(const std::string& key, const std::string& id) {
 } // namespace
 
 task<status> queue::put(std::string value, patience limit) {
-  world& w = session_.where();
+  environment& env = session_.env();
   // Each item has a unique name; the order is that of the log.
-  request q("PUT", request::path_of("/v1/kv/", name_ + "/" + detail::fresh_id(w)));
+  request q("PUT", request::path_of("/v1/kv/", name_ + "/" + detail::fresh_id(env)));
   q.query("cas", "0").body(std::move(value));
   backoff pauses(milliseconds(50));
   // If it was put and acknowledged already, a repeat would put it again.
-  detail::decision made = co_await detail::write_once(w, q, limit, pauses, detail::repeats::once);
+  detail::decision made = co_await detail::write_once(env, q, limit, pauses, detail::repeats::once);
   if (detail::says_true(made.last))
     co_return nothing();
   error why = made.judge();
@@ -46,7 +46,7 @@ task<status> queue::put(std::string value, patience limit) {
 /// Lists the items, oldest first, and locks the first one that no other session and no other task
 /// of this session holds. If all are held it waits for a change under the prefix.
 task<result<queue_item>> queue::take(patience whole) {
-  world& w = session_.where();
+  environment& env = session_.env();
   patience limit = whole.with(session_.ended());
   if (!session_.safe())
     co_return detail::session_error(session_);
@@ -55,13 +55,13 @@ task<result<queue_item>> queue::take(patience whole) {
   std::uint64_t seen = 0;
   backoff pauses(milliseconds(10), milliseconds(500));
   for (;;) {
-    auto over = detail::given_up(session_, id, limit, w.now());
+    auto over = detail::given_up(session_, id, limit, env.now());
     if (over)
       co_return *over;
     auto wait = seen > 0 ? look_for_delays : detail::longest_wait;
-    result<tree_reading> now = co_await await_tree(w, prefix, seen, wait, limit);
+    result<tree_reading> now = co_await await_tree(env, prefix, seen, wait, limit);
     if (!now) {
-      if (limit.over(w.now()))
+      if (limit.over(env.now()))
         continue;
       co_return now.why();
     }
@@ -92,7 +92,7 @@ task<result<queue_item>> queue::take(patience whole) {
     if (!CLIENT_MUTANT(queue_takes_unseen))
       t.check_index(taken.key, item->index);
     t.lock(taken.key, taken.value, taken.flags, id);
-    detail::decision made = co_await detail::commit(w, t, limit, detail::repeats::harmless);
+    detail::decision made = co_await detail::commit(env, t, limit, detail::repeats::harmless);
     if (detail::is_made(made)) {
       if (!detail::still_safe(session_, id))
         co_return detail::session_error(session_);
@@ -107,20 +107,20 @@ task<result<queue_item>> queue::take(patience whole) {
     else
       held.drop();
     seen = 0;
-    auto again = w.now() + pauses.next(w);
-    co_await sleep_until(w, again, limit);
+    auto again = env.now() + pauses.next(env);
+    co_await sleep_until(env, again, limit);
   }
 }
 
 task<status> queue::ack(queue_item item, patience limit) {
   if (!item.safe() && !CLIENT_MUTANT(queue_acks_unheld))
     co_return error(outcome::refused, reason::session, "the item was lost before it was acknowledged");
-  world& w = session_.where();
+  environment& env = session_.env();
   detail::transaction t;
   if (!CLIENT_MUTANT(queue_acks_unheld))
     t.check_index(item.key(), item.entry_.index);
   t.erase(item.key());
-  detail::decision made = co_await detail::commit(w, t, limit, detail::repeats::harmless);
+  detail::decision made = co_await detail::commit(env, t, limit, detail::repeats::harmless);
   if (detail::is_made(made)) {
     item.held_.forget();
     co_return nothing();
@@ -138,11 +138,11 @@ task<status> queue::ack(queue_item item, patience limit) {
 task<status> queue::give_back(queue_item item, patience limit) {
   if (!item.safe())
     co_return error(outcome::refused, reason::session, "the item was lost before it was released");
-  world& w = session_.where();
+  environment& env = session_.env();
   detail::transaction t;
   t.check_index(item.key(), item.entry_.index)
       .unlock(item.key(), item.entry_.value, item.entry_.flags, item.entry_.session);
-  detail::decision made = co_await detail::commit(w, t, limit, detail::repeats::harmless);
+  detail::decision made = co_await detail::commit(env, t, limit, detail::repeats::harmless);
   if (!detail::is_made(made) && !detail::is_conflict(made)) {
     error why = made.judge();
     co_return why;
@@ -152,7 +152,7 @@ task<status> queue::give_back(queue_item item, patience limit) {
 }
 
 task<result<std::uint64_t>> queue::size(patience limit) {
-  result<tree_reading> now = co_await read_tree(session_.where(), name_ + "/", limit);
+  result<tree_reading> now = co_await read_tree(session_.env(), name_ + "/", limit);
   if (!now)
     co_return now.why();
   co_return static_cast<std::uint64_t>(now->found.size());

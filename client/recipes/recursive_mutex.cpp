@@ -35,7 +35,7 @@ void recursive_mutex::left(const std::string& owner) noexcept {
 }
 
 task<result<recursive_mutex::level>> recursive_mutex::acquire(std::string owner, patience whole) {
-  world& w = session_.where();
+  environment& env = session_.env();
   for (;;) {
     auto known = sections_.find(owner);
     if (known == sections_.end())
@@ -49,10 +49,10 @@ task<result<recursive_mutex::level>> recursive_mutex::acquire(std::string owner,
       co_return level(std::move(have));
     }
     // The first hold is being acquired, or the last one released.
-    if (whole.over(w.now()))
+    if (whole.over(env.now()))
       co_return whole.why();
     have = nullptr;
-    co_await sleep_until(w, whole.deadline(), whole.stop(), &asked_);
+    co_await sleep_until(env, whole.deadline(), whole.stop(), &asked_);
   }
   asking_mark mark(*this, owner);
   result<hold> held = co_await lock_.acquire(whole);

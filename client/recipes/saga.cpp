@@ -74,7 +74,7 @@ task<status> compensated_section::write(std::string text, patience limit) {
     t.set(intent_key_, text);
   else if (!text.empty())
     t.cas(intent_key_, text, index_);
-  detail::decision made = co_await detail::commit(session_.where(), t, limit, detail::repeats::harmless);
+  detail::decision made = co_await detail::commit(session_.env(), t, limit, detail::repeats::harmless);
   if (detail::is_made(made)) {
     index_ = text.empty() ? 0 : detail::index_of_result(made.last.body(), intent_key_);
     co_return nothing();
@@ -90,7 +90,7 @@ task<status> compensated_section::write(std::string text, patience limit) {
 
 /// @pre the lock is held
 task<result<std::uint64_t>> compensated_section::undo_left(patience limit) {
-  result<reading> now = co_await read_key(session_.where(), intent_key_, limit);
+  result<reading> now = co_await read_key(session_.env(), intent_key_, limit);
   if (!now)
     co_return now.why();
   index_ = now->found ? now->found->index : 0;

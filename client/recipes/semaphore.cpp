@@ -91,7 +91,7 @@ task<result<hold>> semaphore::acquire(std::uint64_t permits, patience limit) {
 /// `.lock` lists the holders and changes by check-and-set only. A client waits until the list has
 /// fewer holders than the limit, and then adds itself.
 task<result<hold>> semaphore::acquire_slot(patience whole) {
-  world& w = session_.where();
+  environment& env = session_.env();
   patience limit = whole.with(session_.ended());
   if (!session_.safe())
     co_return detail::session_error(session_);
@@ -101,10 +101,10 @@ task<result<hold>> semaphore::acquire_slot(patience whole) {
 
   session::turn mine(session_, "slot/" + name_);
   while (!mine.has_come()) {
-    auto why = detail::given_up(session_, id, limit, w.now());
+    auto why = detail::given_up(session_, id, limit, env.now());
     if (why)
       co_return *why;
-    co_await sleep_until(w, limit.deadline(), whole.stop(), &session_.turns());
+    co_await sleep_until(env, limit.deadline(), whole.stop(), &session_.turns());
   }
   // A holder without its contender key does not count.
   hold held(session_, giving_back(own_key, contender_removed_at), std::move(mine));
@@ -112,8 +112,8 @@ task<result<hold>> semaphore::acquire_slot(patience whole) {
   request contend("PUT", request::path_of("/v1/kv/", own_key));
   contend.query("acquire", id).query("flags", std::to_string(slot_flags)).repeatable();
   // A new value each time gives a new index, so that late requests fail.
-  contend.body(detail::fresh_id(w));
-  answer there = co_await detail::ask_until_answered(w, contend, limit, milliseconds(5000));
+  contend.body(detail::fresh_id(env));
+  answer there = co_await detail::ask_until_answered(env, contend, limit, milliseconds(5000));
   if (!detail::says_true(there)) {
     error why = there.judge(true);
     co_return why;
@@ -123,17 +123,17 @@ task<result<hold>> semaphore::acquire_slot(patience whole) {
   bool asked = false;
   backoff pauses(milliseconds(20), milliseconds(1000));
   for (;;) {
-    auto over = detail::given_up(session_, id, limit, w.now());
+    auto over = detail::given_up(session_, id, limit, env.now());
     if (over)
       co_return *over;
-    auto wait = std::min(detail::until(w.now(), limit.deadline()), milliseconds(60000));
+    auto wait = std::min(detail::until(env.now(), limit.deadline()), milliseconds(60000));
     request q("GET", request::path_of("/v1/kv/", name_ + "/"));
     q.query("recurse").query("consistent").query("index", std::to_string(seen)).query("wait", detail::text_of(wait));
-    answer a = co_await detail::ask_until_answered(w, q, limit, wait + wait / 16 + detail::answer_slack);
+    answer a = co_await detail::ask_until_answered(env, q, limit, wait + wait / 16 + detail::answer_slack);
     result<slots> now = slots_of(a, lock_key, own_key, limit_);
     if (!now) {
       error why = now.why();
-      if (limit.over(w.now()))
+      if (limit.over(env.now()))
         co_return limit.why();
       co_return why;
     }
@@ -157,7 +157,7 @@ task<result<hold>> semaphore::acquire_slot(patience whole) {
       request change("PUT", request::path_of("/v1/kv/", lock_key));
       change.query("cas", std::to_string(now->table_index)).query("flags", std::to_string(slot_flags));
       change.body(detail::text_of(now->table)).repeatable();
-      answer changed = co_await ask(w, change, limit.deadline(), limit);
+      answer changed = co_await ask(env, change, limit.deadline(), limit);
       have = !listed && detail::says_true(changed);
     }
     seen = 0;
@@ -167,8 +167,8 @@ task<result<hold>> semaphore::acquire_slot(patience whole) {
       held.granted(0);
       co_return std::move(held);
     }
-    auto again = w.now() + pauses.next(w);
-    co_await sleep_until(w, again, limit);
+    auto again = env.now() + pauses.next(env);
+    co_await sleep_until(env, again, limit);
   }
 }
 

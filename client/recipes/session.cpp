@@ -19,7 +19,7 @@ constexpr milliseconds second_time{1000};
 
 } // namespace
 
-session::session(world& w, session_options options) : world_(w), options_(std::move(options)) {}
+session::session(environment& env, session_options options) : env_(env), options_(std::move(options)) {}
 
 session::~session() = default;
 
@@ -50,7 +50,7 @@ task<status> session::open(patience limit) {
   if (!probed_) {
     request q("GET", "/v1/claims");
     q.query("prefix", "belay/");
-    answer a = co_await detail::ask_until_answered(world_, q, limit, milliseconds(2000));
+    answer a = co_await detail::ask_until_answered(env_, q, limit, milliseconds(2000));
     if (detail::is_failure(a)) {
       error why = a.judge(false);
       co_return why;
@@ -68,10 +68,10 @@ task<status> session::open(patience limit) {
   auto question = creation();
   backoff pauses(milliseconds(100));
   for (;;) {
-    auto asked = world_.now();
+    auto asked = env_.now();
     // If a response is lost, its session holds nothing and ends by its TTL: retrying is harmless.
     auto deadline = std::min(limit.deadline(), asked + options_.ttl / 3);
-    answer a = co_await ask(world_, question, deadline, limit);
+    answer a = co_await ask(env_, question, deadline, limit);
     auto id = detail::id_in(a.body());
     if (a.status() == 200 && id) {
       id_ = *id;
@@ -88,12 +88,12 @@ task<status> session::open(patience limit) {
       paying_.start();
       co_return nothing();
     }
-    auto again = world_.now() + pauses.next(world_);
+    auto again = env_.now() + pauses.next(env_);
     if (!detail::is_failure(a) || limit.stopped() || again >= limit.deadline()) {
       error why = a.judge(true);
       co_return why;
     }
-    bool came = co_await sleep_until(world_, again, limit);
+    bool came = co_await sleep_until(env_, again, limit);
     if (!came)
       co_return limit.why();
   }
@@ -105,14 +105,14 @@ task<status> session::close(patience limit) {
   // Releases come first: what the session still holds at its end is withheld for the lock delay.
   closing_ = true;
   closing_bell_.stop();
-  while (owes() && !limit.over(world_.now()) && !ended_.stopped())
-    co_await sleep_until(world_, limit.deadline(), limit.stop(), &paid_);
+  while (owes() && !limit.over(env_.now()) && !ended_.stopped())
+    co_await sleep_until(env_, limit.deadline(), limit.stop(), &paid_);
   request q("PUT", request::path_of("/v1/session/destroy/", id_));
   state_ = session_state::closed;
   lost_because_.clear();
   over();
   tell();
-  answer a = co_await detail::ask_until_answered(world_, q.repeatable(), limit, debt_try);
+  answer a = co_await detail::ask_until_answered(env_, q.repeatable(), limit, debt_try);
   if (a.status() == 200)
     co_return nothing();
   error why = a.judge(true);
@@ -122,17 +122,17 @@ task<status> session::close(patience limit) {
 bool session::safe() {
   if (state_ != session_state::live && state_ != session_state::uncertain)
     return false;
-  return world_.now() < safe_until_;
+  return env_.now() < safe_until_;
 }
 
 void session::extend(instant asked) {
   // docs/reference/claims.md, rule 21. Count from the request: the server's TTL starts before the
   // response.
-  auto from = CLIENT_MUTANT(safe_from_answer) ? world_.now() : asked;
+  auto from = CLIENT_MUTANT(safe_from_answer) ? env_.now() : asked;
   safe_until_ = from + options_.ttl - options_.ttl / 100;
   // Spread the renewals of sessions that were created at the same time.
   auto third = std::chrono::nanoseconds(options_.ttl) / 3;
-  renew_at_ = asked + third - third / 1000 * static_cast<std::int64_t>(world_.draw(100));
+  renew_at_ = asked + third - third / 1000 * static_cast<std::int64_t>(env_.draw(100));
 }
 
 task<void> session::renew() {
@@ -140,10 +140,10 @@ task<void> session::renew() {
   // A lost response should not cost all the remaining time; a slow server should get enough of it.
   milliseconds each = options_.ttl / 10;
   for (;;) {
-    bool came = co_await sleep_until(world_, std::min(renew_at_, safe_until_), &ended_);
+    bool came = co_await sleep_until(env_, std::min(renew_at_, safe_until_), &ended_);
     if (!came)
       co_return;
-    auto asked = world_.now();
+    auto asked = env_.now();
     if (asked >= safe_until_) {
       lose("no renewal was acknowledged in time");
       co_return;
@@ -157,11 +157,11 @@ task<void> session::renew() {
     request q("PUT", request::path_of("/v1/session/renew/", id_));
     q.repeatable().urgent();
     auto deadline = std::min(asked + each, safe_until_);
-    answer a = co_await ask(world_, q, deadline, &ended_);
+    answer a = co_await ask(env_, q, deadline, &ended_);
     if (ended_.stopped())
       co_return;
     if (a.status() == 200) {
-      if (world_.now() >= safe_until_) {
+      if (env_.now() >= safe_until_) {
         lose("no renewal was acknowledged in time");
         co_return;
       }
@@ -174,12 +174,12 @@ task<void> session::renew() {
     }
     if (a.status() == 404) {
       request why("GET", request::path_of("/v1/session/ended/", id_));
-      auto soon = world_.now() + milliseconds(1000);
+      auto soon = env_.now() + milliseconds(1000);
       // It must not count as held while the reason is requested.
       safe_until_ = asked;
       state_ = session_state::uncertain;
       tell();
-      answer ended_now = co_await ask(world_, why, soon, &ended_);
+      answer ended_now = co_await ask(env_, why, soon, &ended_);
       if (ended_.stopped())
         co_return;
       auto cause = detail::cause_in(ended_now.body());
@@ -190,7 +190,7 @@ task<void> session::renew() {
     tell();
     if (!a.came())
       each = std::min(each * 2, options_.ttl / 5);
-    renew_at_ = world_.now() + pauses.next(world_);
+    renew_at_ = env_.now() + pauses.next(env_);
     if (renew_at_ > safe_until_ || CLIENT_MUTANT(lost_renewal_given_up))
       renew_at_ = safe_until_;
   }
@@ -204,7 +204,7 @@ void session::lose(std::string why) {
 }
 
 void session::over() {
-  safe_until_ = std::min(safe_until_, world_.now());
+  safe_until_ = std::min(safe_until_, env_.now());
   debts_.clear();
   waiting_.clear();
   ended_.stop();
@@ -230,21 +230,21 @@ task<void> session::pay() {
   backoff pauses(milliseconds(100), milliseconds(1000));
   for (;;) {
     if (debts_.empty()) {
-      auto for_ever = world_.now() + std::chrono::hours(24);
-      co_await sleep_until(world_, for_ever, &debt_bell_);
+      auto for_ever = env_.now() + std::chrono::hours(24);
+      co_await sleep_until(env_, for_ever, &debt_bell_);
     }
     if (ended_.stopped())
       co_return;
     debt_bell_.reset();
     if (debts_.empty())
       continue;
-    patience each(world_.now() + debt_try, &ended_);
-    answer a = co_await giving_back::ask(world_, debts_.front().what, each);
+    patience each(env_.now() + debt_try, &ended_);
+    answer a = co_await giving_back::ask(env_, debts_.front().what, each);
     if (ended_.stopped())
       co_return;
-    auto again = world_.now() + second_time;
+    auto again = env_.now() + second_time;
     if (detail::is_failure(a)) {
-      again = world_.now() + pauses.next(world_);
+      again = env_.now() + pauses.next(env_);
     } else {
       pauses.reset();
       bool once_more = std::exchange(debts_.front().twice, false);
@@ -253,9 +253,9 @@ task<void> session::pay() {
         paid_.wake_all();
         continue;
       }
-      debts_.front().what.begin_anew(world_);
+      debts_.front().what.begin_anew(env_);
     }
-    co_await sleep_until(world_, again, &ended_, &closing_bell_);
+    co_await sleep_until(env_, again, &ended_, &closing_bell_);
     if (ended_.stopped())
       co_return;
   }

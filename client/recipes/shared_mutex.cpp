@@ -31,11 +31,11 @@ task<result<hold>> shared_mutex::acquire_shared(patience limit, std::string valu
 task<status> shared_mutex::downgrade(hold& alone, patience limit) {
   if (!alone.safe())
     co_return detail::session_error(session_);
-  world& w = session_.where();
+  environment& env = session_.env();
   request q("PUT", request::path_of("/v1/claim/", name_) + "/mode");
   // A claim that is a reader's already stays one: retrying is harmless.
   q.query("id", alone.claim_id()).query("mode", "shared").repeatable();
-  answer a = co_await detail::ask_until_answered(w, q, limit, detail::one_try);
+  answer a = co_await detail::ask_until_answered(env, q, limit, detail::one_try);
   if (a.status() == 200 && alone.safe())
     co_return nothing();
   if (a.status() == 200)

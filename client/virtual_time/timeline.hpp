@@ -79,7 +79,7 @@ public:
 };
 
 /// The environment of one client process.
-class process : public world {
+class process : public environment {
 public:
   /// @param clock_ppm by how much its clock is too fast, in parts per million
   process(timeline& time, server& asked, std::int64_t clock_ppm = 0)

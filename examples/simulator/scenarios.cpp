@@ -43,16 +43,16 @@ private:
 BELAY_SCENARIO("one writer at a time") {
   ledger pages;
   int complete_before = -1;
-  world.service("/ledger", [&](const belay::request& q) { return pages.take(q); });
+  scenario.service("/ledger", [&](const belay::request& q) { return pages.take(q); });
   for (const auto* name : {"a", "b"})
-    world.client(name, [](belay::sim::process& me) {
+    scenario.client(name, [](belay::sim::process& me) {
       return nightly_job(me, "/ledger", me.name() + std::to_string(me.life()));
     });
-  world.always("pages of two runs are not mixed", [&] { return !pages.mixed(); });
-  world.eventually("a run is completed without faults", [&] {
+  scenario.always("pages of two runs are not mixed", [&] { return !pages.mixed(); });
+  scenario.eventually("a run is completed without faults", [&] {
     if (complete_before < 0)
       complete_before = pages.complete();
     return pages.complete() > complete_before;
   });
-  world.run(20s, 60s);
+  scenario.run(20s, 60s);
 }

@@ -124,8 +124,8 @@ task<result<std::string>> nested(session& s, patience limit) {
 
 /// Ignores its limit.
 task<result<std::string>> stubborn(session& s, patience) {
-  auto late = s.where().now() + seconds(30);
-  co_await sleep_until(s.where(), late);
+  auto late = s.env().now() + seconds(30);
+  co_await sleep_until(s.env(), late);
   co_return std::string("late");
 }
 
@@ -141,7 +141,7 @@ net::awaitable<void> own_coroutines(client_options options) {
   CHECK(since(begun) < seconds(5));
   // A recipe without a call, on the client's executor.
   co_await net::post(net::bind_executor(c.get_executor(), use_awaitable));
-  near_cache conf(c.where(), "conf/");
+  near_cache conf(c.env(), "conf/");
   conf.start();
   status put = co_await c.put("conf/x", "1", seconds(5), use_awaitable);
   CHECK(put);

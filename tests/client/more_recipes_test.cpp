@@ -67,7 +67,7 @@ task<status> undo_nothing(int& undone) {
 }
 
 task<finding> try_flows(session& s, patience limit) {
-  world& w = s.where();
+  environment& env = s.env();
   barrier alone(s, "b", 1);
   result<barrier_pass> pass = co_await alone.enter(limit);
   if (!pass)
@@ -75,7 +75,7 @@ task<finding> try_flows(session& s, patience limit) {
   status left = co_await alone.leave(std::move(*pass), limit);
   if (!left)
     co_return "leave: " + left.why().text();
-  latch l(w, "l", 2);
+  latch l(env, "l", 2);
   co_await l.count_down(limit, 2);
   status open = co_await l.wait(limit);
   if (!open)
@@ -102,7 +102,7 @@ task<finding> try_flows(session& s, patience limit) {
   status kept = co_await section.commit(limit);
   if (!begun || !noted || !next || !kept || undone != 1)
     co_return std::string("section");
-  status written = co_await put_key(w, "in/a", "1", limit);
+  status written = co_await put_key(env, "in/a", "1", limit);
   consumer member(s, "in/", "group");
   result<delivery> all = co_await member.next(limit);
   if (!written || !all || !all->is_snapshot || all->changes.size() != 1)
@@ -112,13 +112,13 @@ task<finding> try_flows(session& s, patience limit) {
   status acknowledged = co_await member.ack(place, limit, effect);
   if (!acknowledged)
     co_return "consumer's ack: " + acknowledged.why().text();
-  mirror copying(w, "in/", w, "copy/", "mirror");
+  mirror copying(env, "in/", env, "copy/", "mirror");
   status copied = co_await copying.step(limit);
-  result<std::vector<difference>> differ = co_await diff(w, "in/", w, "copy/", limit);
+  result<std::vector<difference>> differ = co_await diff(env, "in/", env, "copy/", limit);
   if (!copied || !differ || !differ->empty())
     co_return std::string("mirror");
-  result<tree_reading> tree = co_await read_tree(w, "copy/", limit);
-  result<erased> gone = co_await erase_tree_if(w, "copy/", tree->index, limit);
+  result<tree_reading> tree = co_await read_tree(env, "copy/", limit);
+  result<erased> gone = co_await erase_tree_if(env, "copy/", tree->index, limit);
   if (!gone || *gone != erased::erased)
     co_return std::string("erase_tree_if");
   co_return std::string("right");

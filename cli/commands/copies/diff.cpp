@@ -52,7 +52,7 @@ int diff_command(const options& o, terminal t) {
   const auto servers = o.clients(places.original, places.copy, t);
   progress_line progress(t.out, t.screen && !o.json());
   boost::asio::io_context loop;
-  command_world original(loop, servers.first.target(), {}), copy(loop, servers.second.target(), {});
+  command_environment original(loop, servers.first.target(), {}), copy(loop, servers.second.target(), {});
   v0::diff_options options;
   options.settle = std::chrono::ceil<std::chrono::milliseconds>(settle);
   const auto begun = original.now();

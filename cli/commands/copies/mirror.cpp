@@ -149,10 +149,10 @@ private:
 
   /// Retries until a server responds with 200 or 404.
   /// @returns that response, or an error that a retry cannot change
-  v0::task<v0::result<v0::answer>> ask_until_known(v0::world& w, v0::request q) {
+  v0::task<v0::result<v0::answer>> ask_until_known(v0::environment& env, v0::request q) {
     for (;;) {
-      auto deadline = w.now() + answer_within;
-      v0::answer a = co_await v0::ask(w, q, deadline, &stopping_);
+      auto deadline = env.now() + answer_within;
+      v0::answer a = co_await v0::ask(env, q, deadline, &stopping_);
       if (stopped_)
         co_return v0::error(v0::outcome::refused, v0::reason::stopped, "stopped by the caller");
       if (a.status() == 200 || a.status() == 404)
@@ -160,24 +160,24 @@ private:
       v0::error why = a.judge(false);
       if (!passes(why))
         co_return why;
-      auto later = w.now() + after_failure;
-      co_await v0::sleep_until(w, later, &stopping_);
+      auto later = env.now() + after_failure;
+      co_await v0::sleep_until(env, later, &stopping_);
     }
   }
 
-  v0::task<v0::result<std::uint64_t>> history_at(v0::world& w, std::string below) {
+  v0::task<v0::result<std::uint64_t>> history_at(v0::environment& env, std::string below) {
     v0::request where("GET", v0::request::path_of("/v1/kv/", below));
     where.query("recurse").query("changes").query("keys");
-    v0::result<v0::answer> cursor = co_await ask_until_known(w, where);
+    v0::result<v0::answer> cursor = co_await ask_until_known(env, where);
     if (!cursor)
       co_return cursor.why();
     co_return v0::history_of(cursor->header("X-Belay-Cursor"));
   }
 
   /// The IDs of the nodes in the catalog.
-  v0::task<v0::result<std::set<std::string>>> node_ids_at(v0::world& w) {
+  v0::task<v0::result<std::set<std::string>>> node_ids_at(v0::environment& env) {
     v0::request nodes("GET", "/v1/catalog/nodes");
-    v0::result<v0::answer> listed = co_await ask_until_known(w, nodes);
+    v0::result<v0::answer> listed = co_await ask_until_known(env, nodes);
     if (!listed)
       co_return listed.why();
     std::set<std::string> ids;
@@ -260,7 +260,7 @@ private:
   terminal terminal_;
   bell bell_;
   progress_line progress_;
-  command_world original_, copy_;
+  command_environment original_, copy_;
   v0::stopper stopping_;
   v0::mirror copies_;
   std::map<std::string, std::string> reported_; ///< the part of left_out() that has been printed

@@ -22,8 +22,8 @@ places_given places_of(const options& o, bool prefix_needed, terminal t) {
   return p;
 }
 
-std::string text_of(const v0::error& why, const command_world& original, const command_world& copy) {
-  const auto refused = [](const command_world& w) { return w.last_status() >= 400 && w.last_status() < 500; };
+std::string text_of(const v0::error& why, const command_environment& original, const command_environment& copy) {
+  const auto refused = [](const command_environment& w) { return w.last_status() >= 400 && w.last_status() < 500; };
   if (refused(original) == refused(copy))
     return why.text();
   return (refused(original) ? "the original's server: " : "the copy's server: ") + why.text();

@@ -18,6 +18,6 @@ places_given places_of(const options& o, bool prefix_needed, terminal t);
 
 /// The text of an error of a call to both servers. It names the server that rejected the call, if
 /// that is known.
-std::string text_of(const v0::error& why, const command_world& original, const command_world& copy);
+std::string text_of(const v0::error& why, const command_environment& original, const command_environment& copy);
 
 } // namespace belay::cli

@@ -22,7 +22,7 @@ int count(const options& o, terminal t, std::optional<std::int64_t> n) {
   const auto key = without_leading_slash(o.words()[0]);
   using bounds = std::numeric_limits<std::int64_t>;
   boost::asio::io_context loop;
-  command_world sockets(loop, client.target(), o.write_query().text());
+  command_environment sockets(loop, client.target(), o.write_query().text());
   v0::counter number(sockets, key, o.integer("min", bounds::min()), o.integer("max", bounds::max()));
   const v0::patience limit(sockets.now() + o.duration("timeout", 10s));
   auto counting = n ? number.add(*n, limit) : number.read(limit);

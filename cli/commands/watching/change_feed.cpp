@@ -116,7 +116,7 @@ private:
   terminal terminal_;
   bell bell_;
   watch_handler handler_;
-  command_world sockets_;
+  command_environment sockets_;
   v0::changes source_;
   v0::stopper stopping_; ///< stops the wait for changes
   bool ended_ = false, waiting_ = false;

@@ -204,7 +204,7 @@ private:
   terminal terminal_;
   bell bell_, clock_;
   watch_handler handler_;
-  command_world sockets_;
+  command_environment sockets_;
   v0::stopper interrupted_; ///< ends the wait of next()
   v0::stopper worked_;      ///< the work on the delivery has ended
   v0::session member_;

@@ -222,7 +222,7 @@ private:
   progress_line progress_;
   std::map<std::string, std::shared_ptr<work>> running_; ///< by key
   std::string failure_;                                  ///< a final error of listing or following; empty: none
-  command_world sockets_;
+  command_environment sockets_;
   v0::changes source_;
   v0::reconciler works_;
   v0::task<void> following_;

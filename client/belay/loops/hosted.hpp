@@ -51,7 +51,7 @@ public:
   hosted_client& operator=(const hosted_client&) = delete;
 
   /// The environment for recipes that you use directly. Call it on the loop.
-  world& where();
+  environment& env();
   /// The number for a new call. May be called from any thread.
   std::uint64_t next_number();
   /// Call it on the loop. `done` is called once, not inside of this. A call that has not ended

@@ -27,14 +27,13 @@ using std::chrono::seconds;
 /// The network of virtual time, for a coordinator.
 class virtual_transport final : public transport {
 public:
-  virtual_transport(virtual_time::timeline& time, virtual_time::server& server)
-      : world(time, server), requests_(world) {}
+  virtual_transport(virtual_time::timeline& time, virtual_time::server& server) : env(time, server), requests_(env) {}
   void ask(std::uint64_t ticket, const request& q, instant deadline, told done) override {
     requests_.ask(ticket, q, deadline, std::move(done));
   }
   void forget(std::uint64_t ticket) noexcept override { requests_.forget(ticket); }
 
-  virtual_time::process world;
+  virtual_time::process env;
 
 private:
   belay::detail::numbered_requests requests_;
@@ -115,7 +114,7 @@ public:
                                             const client_options& options = {}) {
     auto over = std::make_shared<virtual_transport>(time, server);
     more.over = over;
-    more.now = [over] { return over->world.shows(); };
+    more.now = [over] { return over->env.shows(); };
     more.seed = ++seed_;
     coordinators_.push_back(belay::caf::coordinator(system, options, more));
     return coordinators_.back();

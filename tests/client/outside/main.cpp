@@ -35,7 +35,7 @@
 using namespace std::chrono_literals;
 
 belay::task<belay::result<int>> add_twice(belay::session& s, belay::patience limit) {
-  belay::counter n(s.where(), "n");
+  belay::counter n(s.env(), "n");
   auto one = co_await n.add(1, limit);
   if (!one)
     co_return one.why();

@@ -87,10 +87,10 @@ void take_in(follower& f, const change_batch& b) {
   f.place = b.place;
 }
 
-task<void> follow(world& w, follower& f) {
-  changes stream(w, "in/", f.place);
+task<void> follow(environment& env, follower& f) {
+  changes stream(env, "in/", f.place);
   for (;;) {
-    patience soon(w.now() + seconds(20));
+    patience soon(env.now() + seconds(20));
     result<change_batch> batch = co_await stream.next(soon);
     if (batch)
       take_in(f, *batch);
@@ -142,21 +142,21 @@ using group_crew = crew<group_kit>;
 /// The effect of a change is a key in out/. After a gap it finds out what is missing.
 task<void> consume(group_crew::member& m, group_story& story) {
   for (;;) {
-    bool open = co_await have_session(m.world, *m.s);
+    bool open = co_await have_session(m.env, *m.s);
     if (!open)
       continue;
     ++m.progress[0];
-    patience soon(m.world.now() + seconds(60));
+    patience soon(m.env.now() + seconds(60));
     result<delivery> got = co_await m.kit->member.next(soon);
     if (!got) {
-      auto later = m.world.now() + milliseconds(200);
-      co_await sleep_until(m.world, later);
+      auto later = m.env.now() + milliseconds(200);
+      co_await sleep_until(m.env, later);
       continue;
     }
-    patience ten(m.world.now() + seconds(10));
+    patience ten(m.env.now() + seconds(10));
     consumer::writes effect;
     if (got->is_snapshot) {
-      result<tree_reading> there = co_await read_tree(m.world, "out/", ten);
+      result<tree_reading> there = co_await read_tree(m.env, "out/", ten);
       if (!there)
         continue;
       for (const auto& c : got->changes) {
@@ -164,19 +164,19 @@ task<void> consume(group_crew::member& m, group_story& story) {
         bool known =
             std::any_of(there->found.begin(), there->found.end(), [&](const entry& e) { return e.key == key; });
         if (!known)
-          effect.emplace_back(key, std::to_string(m.world.draw(1'000'000'000)));
+          effect.emplace_back(key, std::to_string(m.env.draw(1'000'000'000)));
       }
     } else {
-      effect.emplace_back("out/" + got->changes.front().key.substr(3), std::to_string(m.world.draw(1'000'000'000)));
+      effect.emplace_back("out/" + got->changes.front().key.substr(3), std::to_string(m.env.draw(1'000'000'000)));
     }
-    auto what = m.world.draw(12);
+    auto what = m.env.draw(12);
     if (what == 0)
       m.kit->member.nack(got->place);
     if (what < 2)
       continue;
-    auto later = m.world.now() + milliseconds(m.world.draw(1500));
-    co_await sleep_until(m.world, later);
-    patience five(m.world.now() + seconds(5));
+    auto later = m.env.now() + milliseconds(m.env.draw(1500));
+    co_await sleep_until(m.env, later);
+    patience five(m.env.now() + seconds(5));
     std::string place = got->place;
     status done = co_await m.kit->member.ack(place, five, effect);
     if (done && !got->is_snapshot)
@@ -224,7 +224,7 @@ verdict run_group(dialect speaks, std::uint64_t seed, bool forgets) {
 // Mirrors
 
 struct mirror_kit {
-  explicit mirror_kit(session& s) : copying(s.where(), "in/", s.where(), "copy/", "mirror") {}
+  explicit mirror_kit(session& s) : copying(s.env(), "in/", s.env(), "copy/", "mirror") {}
   mirror copying;
 };
 using mirror_crew = crew<mirror_kit>;
@@ -232,11 +232,11 @@ using mirror_crew = crew<mirror_kit>;
 task<void> copy_on(mirror_crew::member& m) {
   for (;;) {
     ++m.progress[0];
-    patience soon(m.world.now() + seconds(20));
+    patience soon(m.env.now() + seconds(20));
     status copied = co_await m.kit->copying.step(soon);
     if (!copied) {
-      auto later = m.world.now() + milliseconds(200);
-      co_await sleep_until(m.world, later);
+      auto later = m.env.now() + milliseconds(200);
+      co_await sleep_until(m.env, later);
     }
   }
 }
@@ -273,12 +273,12 @@ verdict run_mirror(dialect speaks, std::uint64_t seed, bool forgets) {
 }
 
 /// Four processes store their cursor in one key, in any order: the most advanced one stays.
-task<void> keep_place(world& w, int n) {
-  place_in_key kept(w, "place");
-  auto later = w.now() + milliseconds(w.draw(5000));
-  co_await sleep_until(w, later);
+task<void> keep_place(environment& env, int n) {
+  place_in_key kept(env, "place");
+  auto later = env.now() + milliseconds(env.draw(5000));
+  co_await sleep_until(env, later);
   for (;;) {
-    patience minute(w.now() + minutes(1));
+    patience minute(env.now() + minutes(1));
     result<std::string> there = co_await kept.store(std::to_string(n), minute);
     if (there)
       co_return;
@@ -307,15 +307,15 @@ struct desired_and_there {
   int most_at_a_time = 0;
 };
 
-task<status> bring_about(world& w, desired_and_there& d, std::string key) {
-  d.starts.push_back(w.now());
+task<status> bring_about(environment& env, desired_and_there& d, std::string key) {
+  d.starts.push_back(env.now());
   ++d.at_a_time;
   d.most_at_a_time = std::max(d.most_at_a_time, d.at_a_time);
   int seen = d.desired[key];
-  auto later = w.now() + milliseconds(w.draw(60));
-  co_await sleep_until(w, later);
+  auto later = env.now() + milliseconds(env.draw(60));
+  co_await sleep_until(env, later);
   --d.at_a_time;
-  if (w.draw(5) == 0)
+  if (env.draw(5) == 0)
     co_return error(outcome::refused, reason::unavailable, "not now");
   d.there[key] = seen;
   co_return nothing();

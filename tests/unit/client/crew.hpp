@@ -41,8 +41,8 @@ class stage {
 public:
   class shown {
   public:
-    shown(stage& s, virtual_time::process& w, session& held_by, std::function<instant()> until, std::string as)
-        : stage_(s), world_(w), session_(held_by), until_(std::move(until)), as_(std::move(as)) {
+    shown(stage& s, virtual_time::process& env, session& held_by, std::function<instant()> until, std::string as)
+        : stage_(s), env_(env), session_(held_by), until_(std::move(until)), as_(std::move(as)) {
       me_ = stage_.all_.insert(stage_.all_.end(), this);
     }
     ~shown() { stage_.all_.erase(me_); }
@@ -52,7 +52,7 @@ public:
   private:
     friend class stage;
     stage& stage_;
-    virtual_time::process& world_;
+    virtual_time::process& env_;
     session& session_;
     std::function<instant()> until_;
     std::string as_;
@@ -63,7 +63,7 @@ public:
   std::vector<std::string> names() const {
     std::vector<std::string> out;
     for (auto* s : all_)
-      if (s->world_.shows() < s->until_() && s->session_.state() != session_state::lost)
+      if (s->env_.shows() < s->until_() && s->session_.state() != session_state::lost)
         out.push_back(s->as_);
     return out;
   }
@@ -76,9 +76,9 @@ private:
 };
 
 /// Opens the session unless it is open. @returns whether it is open
-inline task<bool> have_session(world& w, session& s) {
+inline task<bool> have_session(environment& env, session& s) {
   if (s.state() == session_state::closed || s.state() == session_state::lost) {
-    patience minute(w.now() + minutes(1));
+    patience minute(env.now() + minutes(1));
     status opened = co_await s.open(minute);
     co_return opened.done();
   }
@@ -111,9 +111,9 @@ template <class Kit>
 class crew {
 public:
   struct member {
-    member(virtual_cluster& c, std::size_t n, std::int64_t ppm) : number(n), world(c.time, c.server, ppm) {}
+    member(virtual_cluster& c, std::size_t n, std::int64_t ppm) : number(n), env(c.time, c.server, ppm) {}
     std::size_t number;
-    virtual_time::process world;
+    virtual_time::process env;
     std::unique_ptr<session> s;
     std::unique_ptr<Kit> kit;
     std::vector<int> progress; ///< progress of each task
@@ -141,7 +141,7 @@ public:
     session_options o;
     o.ttl = ttl_;
     o.lock_delay = milliseconds(0);
-    m.s = std::make_unique<session>(m.world, o);
+    m.s = std::make_unique<session>(m.env, o);
     m.kit = std::make_unique<Kit>(*m.s);
     m.progress.assign(each_, 0);
     m.tasks.resize(each_);
@@ -204,7 +204,7 @@ public:
     for (auto& m : all)
       crash(*m);
     for (auto& m : all)
-      if (wrong.empty() && m->world.waiting() != 0)
+      if (wrong.empty() && m->env.waiting() != 0)
         wrong = "something waits that nobody waits for";
     return wrong;
   }

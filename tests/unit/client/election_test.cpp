@@ -18,28 +18,28 @@ using office_crew = crew<office_kit>;
 task<void> lead(office_crew::member& m, std::size_t number, stage& seen) {
   std::string name = std::to_string(m.number) + "." + std::to_string(number);
   for (;;) {
-    bool have = co_await have_session(m.world, *m.s);
+    bool have = co_await have_session(m.env, *m.s);
     if (!have)
       continue;
-    patience minute(m.world.now() + minutes(1));
+    patience minute(m.env.now() + minutes(1));
     result<hold> office = co_await m.kit->office.campaign(name, minute);
     if (!office) {
-      auto later = m.world.now() + seconds(1);
-      co_await sleep_until(m.world, later);
+      auto later = m.env.now() + seconds(1);
+      co_await sleep_until(m.env, later);
       continue;
     }
     ++m.progress[number];
     stage::shown here(
-        seen, m.world, *m.s, [&office] { return office->safe_until(); }, name);
-    auto term = m.world.now() + seconds(1 + m.world.draw(4));
-    co_await sleep_until(m.world, term);
-    patience two(m.world.now() + seconds(2));
-    if (m.world.draw(4) == 0)
+        seen, m.env, *m.s, [&office] { return office->safe_until(); }, name);
+    auto term = m.env.now() + seconds(1 + m.env.draw(4));
+    co_await sleep_until(m.env, term);
+    patience two(m.env.now() + seconds(2));
+    if (m.env.draw(4) == 0)
       co_await office->release(two);
     else
       co_await m.kit->office.hand_over(*office, two);
-    auto later = m.world.now() + seconds(3);
-    co_await sleep_until(m.world, later);
+    auto later = m.env.now() + seconds(3);
+    co_await sleep_until(m.env, later);
   }
 }
 
@@ -50,9 +50,9 @@ verdict run_office(dialect speaks, std::uint64_t seed) {
   return all.run([&]() -> verdict { return seen.names().size() > 1 ? "two have the office" : ""; });
 }
 
-task<void> observe(world& w, election_observer& o, std::string& last) {
+task<void> observe(environment& env, election_observer& o, std::string& last) {
   for (;;) {
-    patience long_time(w.now() + hours(1));
+    patience long_time(env.now() + hours(1));
     result<std::optional<leader>> now = co_await o.next(long_time);
     if (now)
       last = *now ? (*now)->value : std::string();

@@ -39,15 +39,15 @@ private:
 enum class contest { mutex, semaphore };
 
 /// Opens a session, acquires the lock, writes while it believes that it may, and releases it.
-task<void> work(world& w, session& s, contest what, std::string name, worker_state& state) {
+task<void> work(environment& env, session& s, contest what, std::string name, worker_state& state) {
   for (;;) {
     if (s.state() == session_state::closed || s.state() == session_state::lost) {
-      patience minute(w.now() + minutes(1));
+      patience minute(env.now() + minutes(1));
       status opened = co_await s.open(minute);
       if (!opened)
         continue;
     }
-    patience soon(w.now() + seconds(60));
+    patience soon(env.now() + seconds(60));
     mutex lock(s, "m");
     semaphore slots(s, "s", 2);
     task<result<hold>> taking;
@@ -57,39 +57,39 @@ task<void> work(world& w, session& s, contest what, std::string name, worker_sta
       taking = slots.acquire(1, soon);
     result<hold> held = co_await taking;
     if (!held) {
-      auto later = w.now() + seconds(1);
-      co_await sleep_until(w, later, &s.ended());
+      auto later = env.now() + seconds(1);
+      co_await sleep_until(env, later, &s.ended());
       continue;
     }
     ++state.grants;
-    auto steps = 1 + w.draw(5);
+    auto steps = 1 + env.draw(5);
     for (std::uint64_t i = 0; i < steps && held->safe(); ++i) {
       shown here(state, *held);
       request q("PUT", "/store");
       q.query("who", name).query("fence", std::to_string(held->fence()));
-      auto deadline = w.now() + seconds(2);
-      co_await ask(w, q, deadline);
-      auto later = w.now() + seconds(2);
-      co_await sleep_until(w, later, &s.ended());
+      auto deadline = env.now() + seconds(2);
+      co_await ask(env, q, deadline);
+      auto later = env.now() + seconds(2);
+      co_await sleep_until(env, later, &s.ended());
     }
-    if (w.draw(2)) {
-      patience two(w.now() + seconds(2));
+    if (env.draw(2)) {
+      patience two(env.now() + seconds(2));
       co_await held->release(two);
     }
   }
 }
 
 struct participant {
-  participant(virtual_cluster& c, std::int64_t ppm) : world(c.time, c.server, ppm) { begin(); }
+  participant(virtual_cluster& c, std::int64_t ppm) : env(c.time, c.server, ppm) { begin(); }
   void begin() {
     work_task.reset();
     session_options o;
     o.ttl = milliseconds(10'000);
     o.lock_delay = milliseconds(0);
-    s = std::make_unique<session>(world, o);
+    s = std::make_unique<session>(env, o);
   }
   void start(contest what, std::string name) {
-    work_task = work(world, *s, what, std::move(name), state);
+    work_task = work(env, *s, what, std::move(name), state);
     work_task.start();
   }
   /// Destroys coroutines in the middle of an await, with everything that they wait for.
@@ -98,7 +98,7 @@ struct participant {
     s.reset();
   }
 
-  virtual_time::process world;
+  virtual_time::process env;
   std::unique_ptr<session> s;
   worker_state state;
   task<void> work_task;
@@ -118,7 +118,7 @@ verdict run_contest(dialect speaks, contest what, std::uint64_t seed, virtual_ti
   auto holding = [&] {
     std::size_t n = 0;
     for (auto& p : all)
-      if (p->state.held && p->world.shows() < p->state.held->safe_until() && p->s->state() != session_state::lost)
+      if (p->state.held && p->env.shows() < p->state.held->safe_until() && p->s->state() != session_state::lost)
         ++n;
     return n;
   };
@@ -166,7 +166,7 @@ verdict run_contest(dialect speaks, contest what, std::uint64_t seed, virtual_ti
   for (auto& p : all)
     p->crash();
   for (auto& p : all)
-    if (p->world.waiting() != 0)
+    if (p->env.waiting() != 0)
       wrong = "something waits that nobody waits for";
   return wrong;
 }
@@ -193,14 +193,14 @@ verdict run_renewals(std::uint64_t seed) {
 }
 
 /// Three tasks that share a session take turns with a lock, for a second each.
-task<void> share(world& w, session& s, int& grants) {
+task<void> share(environment& env, session& s, int& grants) {
   for (;;) {
-    patience minute(w.now() + minutes(1));
+    patience minute(env.now() + minutes(1));
     mutex lock(s, "m");
     result<hold> held = co_await lock.acquire(minute);
     grants += held.done() ? 1 : 0;
-    auto later = w.now() + milliseconds(500 + w.draw(500));
-    co_await sleep_until(w, later);
+    auto later = env.now() + milliseconds(500 + env.draw(500));
+    co_await sleep_until(env, later);
   }
 }
 
@@ -224,9 +224,9 @@ verdict run_sharing(std::uint64_t seed) {
 
 /// Five clients increment one number while responses are lost. The result is at most the sum of
 /// done and unknown additions, and at least that of the done ones.
-task<void> count(world& w, counter& n, int rounds, std::int64_t& done, std::int64_t& unknown) {
+task<void> count(environment& env, counter& n, int rounds, std::int64_t& done, std::int64_t& unknown) {
   for (int i = 0; i < rounds; ++i) {
-    patience minute(w.now() + minutes(1));
+    patience minute(env.now() + minutes(1));
     result<std::int64_t> sum = co_await n.add(1, minute);
     done += sum.done() ? 1 : 0;
     unknown += sum.unknown() ? 1 : 0;
@@ -262,8 +262,8 @@ verdict run_counting(dialect speaks, std::uint64_t seed, bool old_names = false)
 enum class wanted { mutex, claimed_mutex, semaphore };
 
 /// Gives up after a fraction of a second, whatever is in flight then.
-task<void> give_up_soon(world& w, session& s, wanted what) {
-  patience limit(w.now() + milliseconds(1 + w.draw(300)));
+task<void> give_up_soon(environment& env, session& s, wanted what) {
+  patience limit(env.now() + milliseconds(1 + env.draw(300)));
   mutex_options claims;
   claims.how = recipe::claims;
   mutex keys(s, "m"), claimed(s, "c", claims);
@@ -272,7 +272,7 @@ task<void> give_up_soon(world& w, session& s, wanted what) {
                               : what == wanted::claimed_mutex ? claimed.acquire(limit)
                                                               : slots.acquire(1, limit);
   result<hold> held = co_await taking;
-  if (held && w.draw(2))
+  if (held && env.draw(2))
     co_await held->release(limit);
 }
 

@@ -89,10 +89,10 @@ struct resumed_follower {
   std::string place;
 };
 
-task<void> follow_on(world& w, resumed_follower& f) {
-  changes stream(w, "in/", f.place);
+task<void> follow_on(environment& env, resumed_follower& f) {
+  changes stream(env, "in/", f.place);
   for (;;) {
-    patience soon(w.now() + seconds(20));
+    patience soon(env.now() + seconds(20));
     result<change_batch> batch = co_await stream.next(soon);
     if (!batch)
       continue;
@@ -178,7 +178,7 @@ struct two_clusters {
   virtual_time::process copy;
 };
 
-task<void> copy_from(virtual_time::timeline& time, world& from, world& to) {
+task<void> copy_from(virtual_time::timeline& time, environment& from, environment& to) {
   mirror m(from, "in/", to, "copy/", "mirror");
   for (;;) {
     patience soon(time.now() + seconds(20));

@@ -15,15 +15,15 @@ namespace {
 
 /// Writes to the store without a gate, for as long as it believes that it may.
 template <class Held>
-task<void> write_under(virtual_time::process& w, session& s, const Held& held, std::string who) {
-  auto steps = 1 + w.draw(4);
+task<void> write_under(virtual_time::process& env, session& s, const Held& held, std::string who) {
+  auto steps = 1 + env.draw(4);
   for (std::uint64_t i = 0; i < steps && held.safe(); ++i) {
     request q("PUT", "/store");
     q.query("who", who).query("fence", std::to_string(held.fence()));
-    auto deadline = w.now() + seconds(2);
-    co_await ask(w, q, deadline);
-    auto later = w.now() + seconds(2);
-    co_await sleep_until(w, later, &s.ended());
+    auto deadline = env.now() + seconds(2);
+    co_await ask(env, q, deadline);
+    auto later = env.now() + seconds(2);
+    co_await sleep_until(env, later, &s.ended());
   }
 }
 
@@ -45,40 +45,40 @@ using recursive_crew = crew<recursive_kit>;
 task<void> enter_deeply(recursive_crew::member& m, std::size_t number, stage& seen) {
   std::string owner = std::to_string(m.number) + (number < 2 ? "x" : "y");
   for (;;) {
-    bool open = co_await have_session(m.world, *m.s);
+    bool open = co_await have_session(m.env, *m.s);
     if (!open)
       continue;
     // Six owners take turns of up to 20 s: giving up before a round ends loses the position.
-    patience soon(m.world.now() + seconds(180));
+    patience soon(m.env.now() + seconds(180));
     result<recursive_mutex::level> outer = co_await m.kit->lock.acquire(owner, soon);
     if (!outer) {
-      auto later = m.world.now() + seconds(1);
-      co_await sleep_until(m.world, later, &m.s->ended());
+      auto later = m.env.now() + seconds(1);
+      co_await sleep_until(m.env, later, &m.s->ended());
       continue;
     }
     ++m.progress[number];
     auto* level = &*outer;
     stage::shown here(
-        seen, m.world, *m.s, [level] { return level->safe_until(); }, owner);
-    patience at_once(m.world.now() + milliseconds(500));
+        seen, m.env, *m.s, [level] { return level->safe_until(); }, owner);
+    patience at_once(m.env.now() + milliseconds(500));
     result<recursive_mutex::level> inner = co_await m.kit->lock.acquire(owner, at_once);
     if (inner) {
-      co_await write_under(m.world, *m.s, *inner, owner);
+      co_await write_under(m.env, *m.s, *inner, owner);
       bool was_safe = outer->safe();
       inner->drop();
       if (was_safe && outer->safe_until() == instant())
         seen.complaint = "the outer hold went with the inner one";
     }
-    co_await write_under(m.world, *m.s, *outer, owner);
-    if (m.world.draw(2)) {
-      patience two(m.world.now() + seconds(2));
+    co_await write_under(m.env, *m.s, *outer, owner);
+    if (m.env.draw(2)) {
+      patience two(m.env.now() + seconds(2));
       co_await outer->release(two);
     }
     outer->drop();
     // Another task of this owner may have acquired the mutex meanwhile: one owner can keep the
     // others out forever.
-    auto later = m.world.now() + seconds(20 + m.world.draw(20));
-    co_await sleep_until(m.world, later);
+    auto later = m.env.now() + seconds(20 + m.env.draw(20));
+    co_await sleep_until(m.env, later);
   }
 }
 
@@ -141,11 +141,11 @@ using shared_crew = crew<shared_kit>;
 /// One request in three is a writer's, which becomes a reader half of the time.
 task<void> read_or_write(shared_crew::member& m, std::size_t number, stage& seen) {
   for (;;) {
-    bool open = co_await have_session(m.world, *m.s);
+    bool open = co_await have_session(m.env, *m.s);
     if (!open)
       continue;
-    patience soon(m.world.now() + seconds(60));
-    bool writes = m.world.draw(3) == 0;
+    patience soon(m.env.now() + seconds(60));
+    bool writes = m.env.draw(3) == 0;
     task<result<hold>> taking;
     if (writes)
       taking = m.kit->lock.acquire(soon);
@@ -153,29 +153,29 @@ task<void> read_or_write(shared_crew::member& m, std::size_t number, stage& seen
       taking = m.kit->lock.acquire_shared(soon);
     result<hold> held = co_await taking;
     if (!held) {
-      auto later = m.world.now() + seconds(1);
-      co_await sleep_until(m.world, later, &m.s->ended());
+      auto later = m.env.now() + seconds(1);
+      co_await sleep_until(m.env, later, &m.s->ended());
       continue;
     }
     ++m.progress[number];
     auto* h = &*held;
     auto until = [h] { return h->safe_until(); };
     if (writes) {
-      stage::shown here(seen, m.world, *m.s, until, "writer");
-      co_await write_under(m.world, *m.s, *held, "w");
+      stage::shown here(seen, m.env, *m.s, until, "writer");
+      co_await write_under(m.env, *m.s, *held, "w");
     }
-    if (writes && m.world.draw(2)) {
-      patience five(m.world.now() + seconds(5));
+    if (writes && m.env.draw(2)) {
+      patience five(m.env.now() + seconds(5));
       co_await m.kit->lock.downgrade(*held, five);
       writes = false;
     }
     if (!writes) {
-      stage::shown here(seen, m.world, *m.s, until, "reader");
-      auto later = m.world.now() + seconds(3);
-      co_await sleep_until(m.world, later, &m.s->ended());
+      stage::shown here(seen, m.env, *m.s, until, "reader");
+      auto later = m.env.now() + seconds(3);
+      co_await sleep_until(m.env, later, &m.s->ended());
     }
-    if (m.world.draw(2)) {
-      patience two(m.world.now() + seconds(2));
+    if (m.env.draw(2)) {
+      patience two(m.env.now() + seconds(2));
       co_await held->release(two);
     }
   }
@@ -204,15 +204,15 @@ using striped_crew = crew<striped_kit>;
 
 task<void> lock_two_keys(striped_crew::member& m, std::size_t number, stage& seen) {
   for (;;) {
-    bool open = co_await have_session(m.world, *m.s);
+    bool open = co_await have_session(m.env, *m.s);
     if (!open)
       continue;
-    std::vector<std::string> keys = {"k" + std::to_string(m.world.draw(9)), "k" + std::to_string(m.world.draw(9))};
-    patience soon(m.world.now() + seconds(60));
+    std::vector<std::string> keys = {"k" + std::to_string(m.env.draw(9)), "k" + std::to_string(m.env.draw(9))};
+    patience soon(m.env.now() + seconds(60));
     result<std::vector<hold>> held = co_await m.kit->lock.acquire_all(keys, soon);
     if (!held) {
-      auto later = m.world.now() + seconds(1);
-      co_await sleep_until(m.world, later, &m.s->ended());
+      auto later = m.env.now() + seconds(1);
+      co_await sleep_until(m.env, later, &m.s->ended());
       continue;
     }
     ++m.progress[number];
@@ -223,8 +223,8 @@ task<void> lock_two_keys(striped_crew::member& m, std::size_t number, stage& see
     std::list<stage::shown> here;
     for (auto stripe : stripes)
       here.emplace_back(
-          seen, m.world, *m.s, [first] { return first->safe_until(); }, std::to_string(stripe));
-    co_await write_under(m.world, *m.s, *first, "s" + std::to_string(*stripes.begin()));
+          seen, m.env, *m.s, [first] { return first->safe_until(); }, std::to_string(stripe));
+    co_await write_under(m.env, *m.s, *first, "s" + std::to_string(*stripes.begin()));
     here.clear();
     held->clear();
   }
@@ -258,24 +258,24 @@ using tree_crew = crew<tree_kit>;
 task<void> lock_paths(tree_crew::member& m, std::size_t number, stage& seen) {
   static constexpr const char* paths[] = {"", "a", "a/b", "a/c", "ab", "a/b/d"};
   for (;;) {
-    bool open = co_await have_session(m.world, *m.s);
+    bool open = co_await have_session(m.env, *m.s);
     if (!open)
       continue;
-    std::string path = paths[m.world.draw(6)];
-    patience soon(m.world.now() + seconds(60));
+    std::string path = paths[m.env.draw(6)];
+    patience soon(m.env.now() + seconds(60));
     result<tree_hold> held = co_await m.kit->lock.acquire(path, soon);
     if (!held) {
-      auto later = m.world.now() + seconds(1);
-      co_await sleep_until(m.world, later, &m.s->ended());
+      auto later = m.env.now() + seconds(1);
+      co_await sleep_until(m.env, later, &m.s->ended());
       continue;
     }
     ++m.progress[number];
     auto* h = &*held;
     stage::shown here(
-        seen, m.world, *m.s, [h] { return h->safe_until(); }, path.empty() ? "/" : "/" + path + "/");
-    co_await write_under(m.world, *m.s, *held, "/" + path + "/");
-    if (m.world.draw(2)) {
-      patience two(m.world.now() + seconds(2));
+        seen, m.env, *m.s, [h] { return h->safe_until(); }, path.empty() ? "/" : "/" + path + "/");
+    co_await write_under(m.env, *m.s, *held, "/" + path + "/");
+    if (m.env.draw(2)) {
+      patience two(m.env.now() + seconds(2));
       co_await held->release(two);
     }
     held->drop();

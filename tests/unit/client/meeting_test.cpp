@@ -60,20 +60,20 @@ shown_round round_of(const model_server& server) {
 
 task<void> attend(barrier_crew::member& m, model_server& server, attendance& seen) {
   for (;;) {
-    bool open = co_await have_session(m.world, *m.s);
+    bool open = co_await have_session(m.env, *m.s);
     if (!open)
       continue;
     std::string id = m.s->id();
     seen.entering.insert(id);
-    patience soon(m.world.now() + seconds(40));
+    patience soon(m.env.now() + seconds(40));
     result<barrier_pass> pass = co_await m.kit->meets.enter(soon);
     if (!pass) {
       if (pass.unknown())
         seen.in_doubt.insert(id);
       if (!seen.in_doubt.count(id))
         seen.entering.erase(id);
-      auto later = m.world.now() + milliseconds(100);
-      co_await sleep_until(m.world, later, &m.s->ended());
+      auto later = m.env.now() + milliseconds(100);
+      co_await sleep_until(m.env, later, &m.s->ended());
       continue;
     }
     auto round = round_of(server);
@@ -87,11 +87,11 @@ task<void> attend(barrier_crew::member& m, model_server& server, attendance& see
     seen.in_doubt.erase(id);
     seen.inside[id] = pass->round();
     auto number = pass->round();
-    auto later = m.world.now() + milliseconds(m.world.draw(4000));
-    co_await sleep_until(m.world, later, &m.s->ended());
+    auto later = m.env.now() + milliseconds(m.env.draw(4000));
+    co_await sleep_until(m.env, later, &m.s->ended());
     seen.inside.erase(id);
     seen.entering.erase(id);
-    patience minute(m.world.now() + seconds(60));
+    patience minute(m.env.now() + seconds(60));
     status left = co_await m.kit->meets.leave(std::move(*pass), minute);
     if (!left)
       continue;
@@ -131,24 +131,24 @@ verdict run_barrier(dialect speaks, std::uint64_t seed, virtual_time::fault_rate
 
 // Latches
 
-task<void> count_once(world& w, latch& l, int& begun, int& done, int& unknown) {
-  auto until = w.now() + milliseconds(w.draw(20'000));
-  co_await sleep_until(w, until);
+task<void> count_once(environment& env, latch& l, int& begun, int& done, int& unknown) {
+  auto until = env.now() + milliseconds(env.draw(20'000));
+  co_await sleep_until(env, until);
   ++begun;
-  patience minute(w.now() + minutes(1));
+  patience minute(env.now() + minutes(1));
   result<std::uint64_t> left = co_await l.count_down(minute);
   done += left.done() ? 1 : 0;
   unknown += left.unknown() ? 1 : 0;
 }
 
-task<void> wait_for(world& w, latch& l, instant& opened) {
+task<void> wait_for(environment& env, latch& l, instant& opened) {
   for (;;) {
-    patience ten(w.now() + minutes(10));
+    patience ten(env.now() + minutes(10));
     status open = co_await l.wait(ten);
     if (open)
       break;
   }
-  opened = w.now();
+  opened = env.now();
 }
 
 /// Eight count down from eight while responses are lost: it opens at the last count.

@@ -20,10 +20,10 @@ session_options fifteen_seconds() {
 
 /// A process with a session.
 struct contender {
-  contender(virtual_cluster& c) : world(c.time, c.server), s(world, fifteen_seconds()) {
+  contender(virtual_cluster& c) : env(c.time, c.server), s(env, fifteen_seconds()) {
     REQUIRE(c.run(s.open(c.within(seconds(5)))));
   }
-  virtual_time::process world;
+  virtual_time::process env;
   session s;
 };
 

@@ -34,18 +34,18 @@ struct queue_story {
 /// Task 0 puts, the others take.
 task<void> put_or_take(queue_crew::member& m, std::size_t number, queue_story& story, stage& seen) {
   for (;;) {
-    bool open = co_await have_session(m.world, *m.s);
+    bool open = co_await have_session(m.env, *m.s);
     if (!open)
       continue;
     if (number == 0) {
       ++m.progress[0];
-      auto later = m.world.now() + milliseconds(5000 + m.world.draw(15'000));
-      co_await sleep_until(m.world, later);
+      auto later = m.env.now() + milliseconds(5000 + m.env.draw(15'000));
+      co_await sleep_until(m.env, later);
       if (story.no_more)
         continue;
       std::string value = "item " + std::to_string(story.next++);
       story.perhaps.insert(value);
-      patience minute(m.world.now() + seconds(20));
+      patience minute(m.env.now() + seconds(20));
       status put = co_await m.kit->items.put(value, minute);
       if (put)
         story.certain.insert(value);
@@ -54,11 +54,11 @@ task<void> put_or_take(queue_crew::member& m, std::size_t number, queue_story& s
       continue;
     }
     ++m.progress[number];
-    patience soon(m.world.now() + seconds(30));
+    patience soon(m.env.now() + seconds(30));
     result<queue_item> item = co_await m.kit->items.take(soon);
     if (!item) {
-      auto later = m.world.now() + milliseconds(100);
-      co_await sleep_until(m.world, later);
+      auto later = m.env.now() + milliseconds(100);
+      co_await sleep_until(m.env, later);
       continue;
     }
     auto* it = &*item;
@@ -66,12 +66,12 @@ task<void> put_or_take(queue_crew::member& m, std::size_t number, queue_story& s
     std::string value = item->value();
     {
       stage::shown here(
-          seen, m.world, *m.s, [it, s] { return it->safe() ? s->safe_until() : instant(); }, value);
-      auto later = m.world.now() + milliseconds(m.world.draw(8000));
-      co_await sleep_until(m.world, later, &m.s->ended());
+          seen, m.env, *m.s, [it, s] { return it->safe() ? s->safe_until() : instant(); }, value);
+      auto later = m.env.now() + milliseconds(m.env.draw(8000));
+      co_await sleep_until(m.env, later, &m.s->ended());
     }
-    patience five(m.world.now() + seconds(5));
-    auto what = m.world.draw(10);
+    patience five(m.env.now() + seconds(5));
+    auto what = m.env.draw(10);
     if (what == 0)
       co_await m.kit->items.give_back(std::move(*item), five);
     if (what < 2)
@@ -148,25 +148,25 @@ using guarded_crew = crew<guarded_kit>;
 /// Writes the fencing token under the lock, even after a pause in between.
 task<void> write_guarded(guarded_crew::member& m, fenced<std::vector<std::uint64_t>>& resource) {
   for (;;) {
-    bool open = co_await have_session(m.world, *m.s);
+    bool open = co_await have_session(m.env, *m.s);
     if (!open)
       continue;
-    patience soon(m.world.now() + seconds(60));
+    patience soon(m.env.now() + seconds(60));
     result<hold> held = co_await m.kit->lock.acquire(soon);
     if (!held) {
-      auto later = m.world.now() + seconds(1);
-      co_await sleep_until(m.world, later);
+      auto later = m.env.now() + seconds(1);
+      co_await sleep_until(m.env, later);
       continue;
     }
     for (int i = 0; i < 3; ++i) {
       std::string fence = std::to_string(held->fence());
-      patience five(m.world.now() + seconds(5));
+      patience five(m.env.now() + seconds(5));
       status put =
-          co_await put_under(*m.s, *held, "m", "guarded", fence + " " + std::to_string(m.world.draw(1000)), five);
+          co_await put_under(*m.s, *held, "m", "guarded", fence + " " + std::to_string(m.env.draw(1000)), five);
       m.progress[0] += put ? 1 : 0;
       auto number = held->fence();
-      auto later = m.world.now() + milliseconds(m.world.draw(6000));
-      co_await sleep_until(m.world, later);
+      auto later = m.env.now() + milliseconds(m.env.draw(6000));
+      co_await sleep_until(m.env, later);
       (void)resource.apply(number, [number](std::vector<std::uint64_t>& all) { all.push_back(number); });
     }
   }
@@ -211,10 +211,10 @@ struct ledger {
   }
 };
 
-task<status> undo_in(world& w, ledger& l, noted_step s) {
-  auto later = w.now() + milliseconds(w.draw(2000));
-  co_await sleep_until(w, later);
-  if (w.draw(4) == 0)
+task<status> undo_in(environment& env, ledger& l, noted_step s) {
+  auto later = env.now() + milliseconds(env.draw(2000));
+  co_await sleep_until(env, later);
+  if (env.draw(4) == 0)
     co_return error(outcome::refused, reason::unavailable, "the resource is away");
   l.undo(s.section + "/" + std::to_string(s.number), s.fence);
   co_return nothing();
@@ -226,35 +226,35 @@ struct section_kit {
 using section_crew = crew<section_kit>;
 
 task<void> run_sections(section_crew::member& m, ledger& l, int& next) {
-  auto how = [&l, &m](noted_step s) { return undo_in(m.world, l, std::move(s)); };
+  auto how = [&l, &m](noted_step s) { return undo_in(m.env, l, std::move(s)); };
   for (;;) {
-    bool open = co_await have_session(m.world, *m.s);
+    bool open = co_await have_session(m.env, *m.s);
     if (!open)
       continue;
     compensated_section section(*m.s, "pay", how);
     std::string name = "order" + std::to_string(next++);
-    patience minute(m.world.now() + minutes(1));
+    patience minute(m.env.now() + minutes(1));
     status begun = co_await section.begin(name, minute);
     if (!begun) {
-      auto later = m.world.now() + seconds(1);
-      co_await sleep_until(m.world, later);
+      auto later = m.env.now() + seconds(1);
+      co_await sleep_until(m.env, later);
       continue;
     }
     auto fence = section.fence();
     bool all = true;
     for (int i = 0; i < 3 && all; ++i) {
-      patience ten(m.world.now() + seconds(10));
+      patience ten(m.env.now() + seconds(10));
       status noted = co_await section.step("debit", name, ten);
-      all = noted.done() && m.world.draw(8) > 0;
+      all = noted.done() && m.env.draw(8) > 0;
       if (!noted)
         break;
-      auto later = m.world.now() + milliseconds(m.world.draw(3000));
-      co_await sleep_until(m.world, later);
+      auto later = m.env.now() + milliseconds(m.env.draw(3000));
+      co_await sleep_until(m.env, later);
       l.apply(name + "/" + std::to_string(i), fence);
     }
-    patience ten(m.world.now() + seconds(10));
+    patience ten(m.env.now() + seconds(10));
     if (!all) {
-      if (m.world.draw(2))
+      if (m.env.draw(2))
         co_await section.roll_back(ten);
       continue;
     }

@@ -33,20 +33,20 @@ milliseconds in_ms(std::chrono::nanoseconds t) {
 }
 
 /// Takes a slot a few times, and works in it for a moment.
-task<void> use_slots(world& w, session& s, int& inside, int& most, int& grants) {
+task<void> use_slots(environment& env, session& s, int& inside, int& most, int& grants) {
   for (int i = 0; i < 5;) {
     semaphore slots(s, "slots", 3);
-    patience limit(w.now() + minutes(5));
+    patience limit(env.now() + minutes(5));
     result<hold> slot = co_await slots.acquire(1, limit);
     if (!slot)
       continue;
     most = std::max(most, ++inside);
     ++grants;
     ++i;
-    auto later = w.now() + milliseconds(50 + w.draw(100));
-    co_await sleep_until(w, later);
+    auto later = env.now() + milliseconds(50 + env.draw(100));
+    co_await sleep_until(env, later);
     --inside;
-    patience soon(w.now() + seconds(2));
+    patience soon(env.now() + seconds(2));
     co_await slot->release(soon);
   }
 }

@@ -46,23 +46,23 @@ struct counted {
   int& n_;
 };
 
-task<int> sleeps(world& w, milliseconds length, int& alive) {
+task<int> sleeps(environment& env, milliseconds length, int& alive) {
   counted here(alive);
-  auto until = w.now() + length;
-  bool came = co_await sleep_until(w, until);
+  auto until = env.now() + length;
+  bool came = co_await sleep_until(env, until);
   if (!came)
     co_return 0;
   co_return 1;
 }
 
-task<int> nested(world& w, int depth, int& alive) {
+task<int> nested(environment& env, int depth, int& alive) {
   counted here(alive);
   if (depth == 0) {
-    int n = co_await sleeps(w, milliseconds(5), alive);
+    int n = co_await sleeps(env, milliseconds(5), alive);
     co_return n;
   }
-  int below = co_await nested(w, depth - 1, alive);
-  int here_too = co_await sleeps(w, milliseconds(1), alive);
+  int below = co_await nested(env, depth - 1, alive);
+  int here_too = co_await sleeps(env, milliseconds(1), alive);
   co_return below + here_too;
 }
 
@@ -114,9 +114,9 @@ TEST_CASE("a task may be destroyed at any await", "[client]") {
 TEST_CASE("a stop source ends the waits under it, through the loop, and later waits at once", "[client]") {
   virtual_cluster c;
   stopper stop;
-  auto waits = [](world& w, stopper& s, int& ended) -> task<void> {
-    auto until = w.now() + std::chrono::hours(1);
-    bool came = co_await sleep_until(w, until, &s);
+  auto waits = [](environment& env, stopper& s, int& ended) -> task<void> {
+    auto until = env.now() + std::chrono::hours(1);
+    bool came = co_await sleep_until(env, until, &s);
     ended += came ? 100 : 1;
   };
   int ended = 0;

@@ -64,8 +64,8 @@ verdict run_diff(std::uint64_t seed) {
   c.server.put("b/5", "w");
   request flags("PUT", "/v1/kv/b/6");
   flags.query("flags", "7").body("v");
-  auto asked = [](world& w, const request& q, instant until) -> task<answer> {
-    answer a = co_await ask(w, q, until);
+  auto asked = [](environment& env, const request& q, instant until) -> task<answer> {
+    answer a = co_await ask(env, q, until);
     co_return a;
   };
   c.run(asked(c.client, flags, c.client.now() + seconds(5)));
