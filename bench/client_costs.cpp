@@ -206,7 +206,7 @@ json::object kept(const settings& s, by_hand& raw, long before_kb) {
 }
 
 belay::task<belay::result<int>> open_all(std::vector<std::unique_ptr<belay::session>>& all, int n, belay::session& s,
-                                         belay::patience limit) {
+                                         belay::deadline limit) {
   for (int i = 0; i < n; ++i) {
     all.push_back(std::make_unique<belay::session>(s.env(), belay::session_options()));
     belay::status opened = co_await all.back()->open(limit);
@@ -217,7 +217,7 @@ belay::task<belay::result<int>> open_all(std::vector<std::unique_ptr<belay::sess
 }
 
 belay::task<belay::result<int>> close_all(std::vector<std::unique_ptr<belay::session>>& all, belay::session&,
-                                          belay::patience limit) {
+                                          belay::deadline limit) {
   int lived = 0;
   for (auto& s : all) {
     lived += s->safe() ? 1 : 0;
@@ -235,11 +235,11 @@ json::object sessions(const settings& s) {
   auto before = resident_kb();
   std::vector<std::unique_ptr<belay::session>> all;
   auto opened =
-      c.run<int>([&](belay::session& own, belay::patience p) { return open_all(all, s.sessions, own, p); }, 60s);
+      c.run<int>([&](belay::session& own, belay::deadline p) { return open_all(all, s.sessions, own, p); }, 60s);
   if (!opened)
     throw std::runtime_error(opened.why().text());
   auto out = kept(s, raw, before);
-  auto lived = c.run<int>([&](belay::session& own, belay::patience p) { return close_all(all, own, p); }, 60s);
+  auto lived = c.run<int>([&](belay::session& own, belay::deadline p) { return close_all(all, own, p); }, 60s);
   out["lived"] = lived ? *lived : -1;
   return out;
 }

@@ -18,7 +18,7 @@ import zipfile
 
 import peers
 from servers import cluster, leader_of, scratch
-from wire_proxy import PATIENCE, RENEWAL, Grpc, Http1, Proxy, Zookeeper
+from wire_proxy import IDLE_LIMIT, RENEWAL, Grpc, Http1, Proxy, Zookeeper
 
 LIMIT = 3  # permits of the semaphores
 BEGINNINGS = {"PUT /v1/session/create", "connect"}  # a waiting client has done that before
@@ -60,7 +60,7 @@ class Program:
         ended."""
         with open(self.out + ".pipe", "w"):
             pass
-        self.process.wait(PATIENCE)
+        self.process.wait(IDLE_LIMIT)
 
     def abandon(self):
         self.process.kill()
@@ -78,7 +78,7 @@ class EtcdElect(Program):
 
     def give_back(self):
         self.process.send_signal(signal.SIGINT)
-        self.process.wait(PATIENCE)
+        self.process.wait(IDLE_LIMIT)
 
 
 class Claim(Program):
@@ -173,7 +173,7 @@ def stores(options):
     ]
 
 
-def until(condition, what, limit=PATIENCE):
+def until(condition, what, limit=IDLE_LIMIT):
     end = time.monotonic() + limit
     while not condition():
         if time.monotonic() > end:

@@ -173,8 +173,8 @@ void serve_by_uring(const connections& all, sizes z, const std::atomic<bool>& st
     receive(fd);
   while (!stop) {
     io_uring_cqe* c = nullptr;
-    __kernel_timespec patience{0, 100'000'000};
-    io_uring_submit_and_wait_timeout(&r, &c, 1, &patience, nullptr);
+    __kernel_timespec timeout{0, 100'000'000};
+    io_uring_submit_and_wait_timeout(&r, &c, 1, &timeout, nullptr);
     unsigned head = 0, n = 0;
     int given = 0;
     io_uring_for_each_cqe(&r, head, c) {

@@ -7,7 +7,7 @@ import contextlib
 import threading
 import time
 
-PATIENCE = 60  # seconds until it gives up on clients that do not become idle
+IDLE_LIMIT = 60  # seconds until it gives up on clients that do not become idle
 QUIET = 0.6  # seconds without a byte, after which all clients are considered waiting
 RENEWAL = "renewal"
 
@@ -148,7 +148,7 @@ class Proxy:
         self.loop.call_soon_threadsafe(end)
         self.thread.join()
 
-    def quiet(self, limit=PATIENCE):
+    def quiet(self, limit=IDLE_LIMIT):
         """Returns once no byte has moved for a while."""
         end = time.monotonic() + limit
         while time.monotonic() < self.moved + QUIET:

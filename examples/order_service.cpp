@@ -20,17 +20,17 @@ const char* const services[] = {"stock", "payment", "delivery"};
 
 /// Calls a service, which accepts repeats for an order. A real one checks the fence: fence_gate.
 belay::task<belay::status> ask(belay::environment& env, std::string service, std::string order, std::string what,
-                               std::uint64_t fence, belay::patience limit) {
+                               std::uint64_t fence, belay::deadline limit) {
   std::cout << service << ": " << order << " " << what << ", fence " << fence << std::endl;
   co_return co_await belay::put_key(env, "shop/" + service + "/" + order, what, limit);
 }
 
 belay::task<belay::status> undo(belay::session& s, belay::noted_step step) {
-  belay::patience limit(s.env().now() + 5s);
+  belay::deadline limit(s.env().now() + 5s);
   co_return co_await ask(s.env(), step.what, step.section, "undone", step.fence, limit);
 }
 
-belay::task<belay::result<int>> place(belay::session& s, belay::patience limit, std::string order, int dies_after) {
+belay::task<belay::result<int>> place(belay::session& s, belay::deadline limit, std::string order, int dies_after) {
   auto how = [&s](belay::noted_step step) { return undo(s, std::move(step)); };
   belay::compensated_section section(s, "shop/orders", how);
   auto begun = co_await section.begin(order, limit);
@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
   belay::client c(options);
   std::string order = argv[2];
   int dies_after = argc == 4 ? std::stoi(argv[3]) : 0;
-  auto make = [&](belay::session& s, belay::patience limit) { return place(s, limit, order, dies_after); };
+  auto make = [&](belay::session& s, belay::deadline limit) { return place(s, limit, order, dies_after); };
   auto placed = c.run<int>(make, 30s);
   std::cout << order << ": " << (placed ? "placed" : placed.why().text()) << "\n";
   return placed ? 0 : 1;

@@ -23,7 +23,7 @@ namespace {
 // How often a full disk is retried while requests wait for it.
 constexpr std::chrono::seconds retry_after{1};
 // How long clients wait for a disk that hangs.
-constexpr std::chrono::seconds write_patience{30};
+constexpr std::chrono::seconds write_timeout{30};
 // A disk may be full for hours.
 constexpr std::chrono::minutes logged_again_after{1};
 
@@ -341,7 +341,7 @@ void audit_trail::respond_to_clients() {
 
 void audit_trail::tick(monotonic_time now) {
   owners_.tick(now);
-  if (sent_ != nullptr && now - sent_at_ >= write_patience) {
+  if (sent_ != nullptr && now - sent_at_ >= write_timeout) {
     broken("the disk does not respond", now);
     respond_to_clients();
   }

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // A pipe whose reader takes nothing for this long counts as full.
-constexpr int pipe_patience_ms = 5000;
+constexpr int pipe_timeout_ms = 5000;
 // What a pipe accepts when poll() reports it writable (PIPE_BUF of Linux).
 constexpr std::size_t pipe_bytes = 4096;
 
@@ -239,7 +239,7 @@ std::size_t rotated_file::write_some(std::string_view text, std::string& error) 
     if (!regular_) {
       rest = rest.substr(0, pipe_bytes);
       pollfd ready{fd_, POLLOUT, 0};
-      if (const int n = ::poll(&ready, 1, pipe_patience_ms); n == 0 || (n < 0 && errno != EINTR)) {
+      if (const int n = ::poll(&ready, 1, pipe_timeout_ms); n == 0 || (n < 0 && errno != EINTR)) {
         error = failed("cannot write", name_, n == 0 ? ETIMEDOUT : errno).text;
         break;
       }

@@ -13,7 +13,7 @@ namespace {
 constexpr std::chrono::seconds known_for{1};
 constexpr std::size_t known_max = 1000;
 // Lookups that take longer are given up. The tables usually answer at once.
-constexpr std::chrono::seconds patience{5};
+constexpr std::chrono::seconds timeout{5};
 
 token_owner owner_in(const read_result& r) {
   const auto* found = r.found();
@@ -97,7 +97,7 @@ void token_owners::forget(request_id id, const std::string& secret) {
 
 void token_owners::tick(monotonic_time now) {
   std::erase_if(known_, [now](const auto& each) { return now - each.second.since >= known_for; });
-  give_up(now - patience);
+  give_up(now - timeout);
 }
 
 void token_owners::close() {

@@ -65,8 +65,8 @@ result<service_socket> service_socket::open(const std::string& address) {
   out.fd_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (out.fd_ < 0)
     return failure{std::string("no socket for notifications: ") + std::strerror(errno)};
-  const timeval patience{1, 0};
-  ::setsockopt(out.fd_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  const timeval timeout{1, 0};
+  ::setsockopt(out.fd_, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
   return out;
 }
 

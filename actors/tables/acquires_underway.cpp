@@ -45,8 +45,8 @@ std::vector<check_write> acquires_underway::applied(const std::string& key) {
   return at != by_key_.end() ? taken(at) : std::vector<check_write>{};
 }
 
-std::vector<check_write> acquires_underway::past_patience(monotonic_time now) {
-  return taken_if([now](const underway& u) { return now - u.since >= patience; });
+std::vector<check_write> acquires_underway::timed_out(monotonic_time now) {
+  return taken_if([now](const underway& u) { return now - u.since >= timeout; });
 }
 
 std::vector<check_write> acquires_underway::all() {

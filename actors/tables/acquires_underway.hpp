@@ -14,7 +14,7 @@ namespace belay::actors {
 class acquires_underway {
 public:
   /// No acquire waits longer than this for another one to be applied.
-  static constexpr std::chrono::milliseconds patience{500};
+  static constexpr std::chrono::milliseconds timeout{500};
   /// Limit for all keys together; further acquires are passed on.
   static constexpr std::size_t kept_max = 16384;
 
@@ -22,7 +22,7 @@ public:
   bool keep(const check_write& w, monotonic_time now);
   /// An acquire of that key was applied. @returns those that waited for it, in order of arrival.
   std::vector<check_write> applied(const std::string& key);
-  std::vector<check_write> past_patience(monotonic_time now);
+  std::vector<check_write> timed_out(monotonic_time now);
   /// Removes and returns all, for example when this server no longer leads.
   std::vector<check_write> all();
   bool empty() const { return by_key_.empty(); }

@@ -110,7 +110,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
         look_at_ahead();
         answer_applied({}, {});
         answer_restores(false);
-        ask_again(underway_.past_patience(now()));
+        ask_again(underway_.timed_out(now()));
         reauthorize_when_a_token_ends();
         wake_after(*this, *node_actors_, together(*this, fsm_tick, tick_slack), tick_atom::value);
       },

@@ -64,24 +64,24 @@ public:
       ::close(std::exchange(fd_, -1));
   }
 
-  /// Sends all of it, or closes the connection after no progress for `patience`.
-  bool send(std::string_view bytes, milliseconds patience = milliseconds{100}) {
+  /// Sends all of it, or closes the connection after no progress for `timeout`.
+  bool send(std::string_view bytes, milliseconds timeout = milliseconds{100}) {
     while (open() && !bytes.empty()) {
       const auto n = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
       if (n > 0) {
         counted_->bytes += static_cast<std::uint64_t>(n);
         bytes.remove_prefix(static_cast<std::size_t>(n));
-      } else if (errno != EAGAIN || !ready(POLLOUT, patience)) {
+      } else if (errno != EAGAIN || !ready(POLLOUT, timeout)) {
         close();
       }
     }
     return open();
   }
 
-  /// What arrives within `patience`; otherwise empty. Closes when the other side has.
-  std::string receive(milliseconds patience) {
+  /// What arrives within `timeout`; otherwise empty. Closes when the other side has.
+  std::string receive(milliseconds timeout) {
     std::string out(65536, '\0');
-    if (!open() || !ready(POLLIN, patience))
+    if (!open() || !ready(POLLIN, timeout))
       return {};
     const auto n = ::recv(fd_, out.data(), out.size(), 0);
     if (n <= 0)
@@ -98,9 +98,9 @@ private:
     ::inet_pton(AF_INET, address.c_str(), &out.sin_addr);
     return out;
   }
-  bool ready(short what, milliseconds patience) const {
+  bool ready(short what, milliseconds timeout) const {
     pollfd p{fd_, what, 0};
-    return ::poll(&p, 1, static_cast<int>(patience.count())) > 0;
+    return ::poll(&p, 1, static_cast<int>(timeout.count())) > 0;
   }
 
   int fd_ = -1;

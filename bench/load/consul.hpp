@@ -115,8 +115,8 @@ public:
   task<outcome> lock_hand_over() override {
     if (!o_.lock_claims)
       co_return co_await lock_release();
-    constexpr u64 patience_ns = 100'000'000; // a former leader campaigns again much sooner
-    u64 until = now_ns() + patience_ns;
+    constexpr u64 time_limit_ns = 100'000'000; // a former leader campaigns again much sooner
+    u64 until = now_ns() + time_limit_ns;
     for (;;) {
       outcome s =
           co_await c_.request(req("PUT", "/v1/claim/" + lock_key_ + "/transfer?id=" + claim_, {}), o_.timeout_ns);

@@ -379,8 +379,8 @@ task<outcome> lock_clock(measured_run& r, lock_state& l, std::vector<std::unique
     r.stop = true;
   }
   // Each client still gets the lock once. If that takes too long, the rest is skipped.
-  constexpr u64 patience_ns = 2'000'000'000;
-  for (u64 until = now_ns() + patience_ns; l.left() > 0 && now_ns() < until;)
+  constexpr u64 time_limit_ns = 2'000'000'000;
+  for (u64 until = now_ns() + time_limit_ns; l.left() > 0 && now_ns() < until;)
     co_await loop().sleep(10'000'000);
   if (l.left() == 0)
     co_return outcome::ok;
@@ -504,10 +504,10 @@ task<outcome> watch_driver(measured_run& r, client& c, watch_state& w, const kno
     void await_suspend(std::coroutine_handle<> h) { w.driver = h; }
     void await_resume() {}
   };
-  constexpr u64 patience_ns = 20'000'000'000ull; // far more than any server needed for 5,000
+  constexpr u64 time_limit_ns = 20'000'000'000ull; // far more than any server needed for 5,000
   histogram first, acknowledged;
   u64 incomplete = 0;
-  u64 until = now_ns() + 3 * patience_ns;
+  u64 until = now_ns() + 3 * time_limit_ns;
   while (w.armed < opt.watchers && now_ns() < until)
     co_await loop().sleep(10'000'000);
   co_await loop().sleep(500'000'000); // until the watches have reached the server
@@ -532,7 +532,7 @@ task<outcome> watch_driver(measured_run& r, client& c, watch_state& w, const kno
       continue;
     }
     bool expired = false;
-    loop().at(now_ns() + patience_ns, [&w, &expired, &version, mine = version] {
+    loop().at(now_ns() + time_limit_ns, [&w, &expired, &version, mine = version] {
       if (mine != version || w.left <= 0)
         return;
       expired = true;

@@ -52,7 +52,7 @@ public:
 
   asio::awaitable<result<bool>> acquire() override {
     const auto limit = deadline_.never() ? milliseconds(for_ever) : std::max(deadline_.left(), take_within);
-    auto taking = take(v0::patience(sockets_.now() + limit, &stopping_));
+    auto taking = take(v0::deadline(sockets_.now() + limit, &stopping_));
     auto got = co_await awaited(std::move(taking));
     if (got) {
       held_.emplace(std::move(*got));
@@ -72,7 +72,7 @@ public:
   asio::awaitable<status> release() override {
     if (!held_)
       co_return done{};
-    auto giving = held_->release(v0::patience(sockets_.now() + release_within));
+    auto giving = held_->release(v0::deadline(sockets_.now() + release_within));
     const auto given = co_await awaited(std::move(giving));
     held_.reset();
     if (!given && !is_given_up(given.why()) && !over()) // a lost claim needs no release
@@ -89,7 +89,7 @@ public:
   asio::awaitable<result<bool>> clean_up() override { co_return true; }
 
 private:
-  v0::task<v0::result<v0::hold>> take(v0::patience limit) {
+  v0::task<v0::result<v0::hold>> take(v0::deadline limit) {
     v0::election office(*session_, options_.name);
     v0::shared_mutex lock(*session_, options_.name);
     v0::semaphore permits(*session_, options_.name, options_.limit);

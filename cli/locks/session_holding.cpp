@@ -19,7 +19,7 @@ asio::awaitable<status> session_holding::begin(std::string name) {
   session_ = std::make_unique<v0::session>(sockets_, options_);
   session_->on_change([this] { answered_ = lock_clock::now(); });
   const auto limit = std::max(deadline_.limit(open_within), open_least);
-  auto opening = session_->open(v0::patience(sockets_.now() + limit));
+  auto opening = session_->open(v0::deadline(sockets_.now() + limit));
   const auto opened = co_await awaited(std::move(opening));
   answered_ = lock_clock::now();
   if (!opened)

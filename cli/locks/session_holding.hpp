@@ -28,7 +28,7 @@ public:
   void stop() override { stopping_.stop(); }
 
 protected:
-  v0::patience within(std::chrono::milliseconds t) { return v0::patience(sockets_.now() + deadline_.limit(t)); }
+  v0::deadline within(std::chrono::milliseconds t) { return v0::deadline(sockets_.now() + deadline_.limit(t)); }
   /// Whether the session was lost or has ended.
   bool lost() const { return !session_ || session_->ended().stopped(); }
   /// It is held now, so the deadline no longer applies.

@@ -17,7 +17,7 @@ using detail::client_parts;
 
 namespace {
 
-task<result<std::int64_t>> add_to_counter(environment& env, std::string key, std::int64_t n, patience limit) {
+task<result<std::int64_t>> add_to_counter(environment& env, std::string key, std::int64_t n, deadline limit) {
   counter c(env, key);
   result<std::int64_t> sum = co_await c.add(n, limit);
   co_return sum;
@@ -37,7 +37,7 @@ task<result<cache_ptr>> begin_to_follow(client_parts& c, std::string prefix, nea
   co_return kept;
 }
 
-task<void> close_session(client_parts& c, session& s, patience limit) {
+task<void> close_session(client_parts& c, session& s, deadline limit) {
   co_await s.close(limit);
   // Posted after everything posted before, so callers are still notified of losses.
   c.post([&c] { c.loop.context().stop(); });
@@ -60,7 +60,7 @@ client::~client() {
     // No thread may be waiting now: calls during the destructor are the caller's error and end
     // here.
     p->end_all();
-    patience limit(p->sockets->now() + p->options.linger);
+    deadline limit(p->sockets->now() + p->options.linger);
     *closing = close_session(*p, **p->held_by, limit);
     closing->start();
   });
@@ -97,42 +97,42 @@ status client::office_of::hand_over(held& office, limit within) {
 
 result<std::optional<leader>> client::office_of::leader_now(limit within) {
   return client_.parts_->run_for<std::optional<leader>>(
-      [name = name_, how = how_](session& s, patience p) { return detail::look_at_office(s, name, how, p); },
+      [name = name_, how = how_](session& s, deadline p) { return detail::look_at_office(s, name, how, p); },
       how_ == recipe::automatic, within);
 }
 
 result<reading> client::get(std::string key, limit within) {
-  return parts_->run_for<reading>([key = std::move(key)](session& s, patience p) { return read_key(s.env(), key, p); },
+  return parts_->run_for<reading>([key = std::move(key)](session& s, deadline p) { return read_key(s.env(), key, p); },
                                   false, within);
 }
 
 status client::put(std::string key, std::string value, limit within) {
   return parts_->run_for<nothing>([key = std::move(key), value = std::move(value)](
-                                      session& s, patience p) { return put_key(s.env(), key, value, p); },
+                                      session& s, deadline p) { return put_key(s.env(), key, value, p); },
                                   false, within);
 }
 
 result<std::string> client::update(std::string key, change fn, limit within, std::stop_token stop) {
   return parts_->run_for<std::string>(
-      [key = std::move(key), fn = std::move(fn)](session& s, patience p) { return belay::update(s.env(), key, fn, p); },
+      [key = std::move(key), fn = std::move(fn)](session& s, deadline p) { return belay::update(s.env(), key, fn, p); },
       false, within, std::move(stop), detail::whose::program);
 }
 
 result<erased> client::erase_if(std::string key, std::uint64_t index, limit within) {
   return parts_->run_for<erased>(
-      [key = std::move(key), index](session& s, patience p) { return belay::erase_if(s.env(), key, index, p); }, false,
+      [key = std::move(key), index](session& s, deadline p) { return belay::erase_if(s.env(), key, index, p); }, false,
       within);
 }
 
 result<std::int64_t> client::add(std::string key, std::int64_t n, limit within) {
   return parts_->run_for<std::int64_t>(
-      [key = std::move(key), n](session& s, patience p) { return add_to_counter(s.env(), key, n, p); }, false, within);
+      [key = std::move(key), n](session& s, deadline p) { return add_to_counter(s.env(), key, n, p); }, false, within);
 }
 
 belay::cache client::follow(std::string prefix, near_cache_options options) {
   auto* c = parts_.get();
   auto made = c->run_for<detail::cache_ptr>(
-      [c, prefix = std::move(prefix), options](session&, patience) { return begin_to_follow(*c, prefix, options); },
+      [c, prefix = std::move(prefix), options](session&, deadline) { return begin_to_follow(*c, prefix, options); },
       false, std::chrono::seconds(5));
   return belay::cache(made ? *made : nullptr);
 }

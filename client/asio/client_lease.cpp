@@ -9,7 +9,7 @@ inline namespace v0 {
 
 namespace {
 
-task<status> first_read(detail::cache_ptr c, patience limit) {
+task<status> first_read(detail::cache_ptr c, deadline limit) {
   result<std::shared_ptr<const key_table>> read = co_await c->it.read(limit);
   if (!read)
     co_return read.why();
@@ -95,7 +95,7 @@ status cache::wait(std::chrono::milliseconds limit) const {
   auto c = parts_ ? parts_->owner.lock() : nullptr;
   if (!c)
     return detail::closed_error();
-  return c->run_for<nothing>([p = parts_](session&, patience limit) { return first_read(p, limit); }, false, limit);
+  return c->run_for<nothing>([p = parts_](session&, deadline limit) { return first_read(p, limit); }, false, limit);
 }
 
 } // namespace v0

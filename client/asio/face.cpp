@@ -11,7 +11,7 @@ std::int64_t ticks(instant t) {
 }
 
 /// Runs a call from start to end, on the loop.
-task<void> carry_out(face& f, job make, bool with_session, patience limit, error& why) {
+task<void> carry_out(face& f, job make, bool with_session, deadline limit, error& why) {
   if (with_session) {
     status opened = co_await f.held_by->open(limit);
     if (!opened) {
@@ -23,7 +23,7 @@ task<void> carry_out(face& f, job make, bool with_session, patience limit, error
   co_await made;
 }
 
-task<void> carry_out_and_report(face& f, call& c, job make, bool with_session, patience limit) {
+task<void> carry_out_and_report(face& f, call& c, job make, bool with_session, deadline limit) {
   std::exception_ptr thrown;
   try {
     task<void> all = carry_out(f, make, with_session, limit, c.why);
@@ -35,7 +35,7 @@ task<void> carry_out_and_report(face& f, call& c, job make, bool with_session, p
 }
 
 /// Acquires with `make`, and gives the lease to the face at once.
-task<result<held_ptr>> keep(face& f, making<hold> make, session& s, patience limit) {
+task<result<held_ptr>> keep(face& f, making<hold> make, session& s, deadline limit) {
   task<result<hold>> making = make(s, limit);
   result<hold> h = co_await making;
   if (!h)
@@ -46,7 +46,7 @@ task<result<held_ptr>> keep(face& f, making<hold> make, session& s, patience lim
   co_return kept;
 }
 
-task<status> hand_over(face& f, held_ptr h, std::string name, recipe how, session& s, patience limit) {
+task<status> hand_over(face& f, held_ptr h, std::string name, recipe how, session& s, deadline limit) {
   belay::election office(s, name, how);
   h->safe_until = 0;
   status passed = co_await office.hand_over(h->it, limit);
@@ -57,7 +57,7 @@ task<status> hand_over(face& f, held_ptr h, std::string name, recipe how, sessio
   co_return passed;
 }
 
-task<status> release(face& f, held_ptr h, patience limit) {
+task<status> release(face& f, held_ptr h, deadline limit) {
   h->safe_until = 0;
   status released = co_await h->it.release(limit);
   f.forget(h);
@@ -75,8 +75,8 @@ void face::live_in(environment& env) {
   (*held_by)->on_change([this] { notify_watchers(); });
 }
 
-void face::begin(const call_ptr& c, job make, bool with_session, instant deadline) {
-  patience limit(deadline, &c->stop);
+void face::begin(const call_ptr& c, job make, bool with_session, instant until) {
+  deadline limit(until, &c->stop);
   calls.insert(c);
   c->running = carry_out_and_report(*this, *c, std::move(make), with_session, limit);
   c->running.start();
@@ -134,31 +134,31 @@ void face::end_all() {
 }
 
 making<held_ptr> face::kept(making<hold> make) {
-  return [this, make = std::move(make)](session& s, patience p) { return keep(*this, make, s, p); };
+  return [this, make = std::move(make)](session& s, deadline p) { return keep(*this, make, s, p); };
 }
 
 making<hold> face::lock(std::string key, mutex_options how) {
-  return [key = std::move(key), how = std::move(how)](session& s, patience p) { return take_mutex(s, key, how, p); };
+  return [key = std::move(key), how = std::move(how)](session& s, deadline p) { return take_mutex(s, key, how, p); };
 }
 
 making<hold> face::permits(std::string name, std::uint64_t most, recipe how, std::uint64_t wanted) {
-  return [=, name = std::move(name)](session& s, patience p) { return take_permits(s, name, most, how, wanted, p); };
+  return [=, name = std::move(name)](session& s, deadline p) { return take_permits(s, name, most, how, wanted, p); };
 }
 
 making<hold> face::office(std::string name, recipe how, std::string value) {
-  return [how, name = std::move(name), value = std::move(value)](session& s, patience p) {
+  return [how, name = std::move(name), value = std::move(value)](session& s, deadline p) {
     return take_office(s, name, how, value, p);
   };
 }
 
 making<nothing> face::pass_on(held_ptr h, std::string name, recipe how) {
-  return [this, h = std::move(h), name = std::move(name), how](session& s, patience p) {
+  return [this, h = std::move(h), name = std::move(name), how](session& s, deadline p) {
     return hand_over(*this, h, name, how, s, p);
   };
 }
 
 making<nothing> face::give_back(held_ptr h) {
-  return [this, h = std::move(h)](session&, patience p) { return release(*this, h, p); };
+  return [this, h = std::move(h)](session&, deadline p) { return release(*this, h, p); };
 }
 
 } // namespace detail

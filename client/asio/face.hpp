@@ -45,9 +45,9 @@ public:
 
 using held_ptr = std::shared_ptr<held_parts>;
 
-using job = std::function<task<void>(session&, patience)>;
+using job = std::function<task<void>(session&, deadline)>;
 template <class T>
-using making = std::function<task<result<T>>(session&, patience)>;
+using making = std::function<task<result<T>>(session&, deadline)>;
 
 /// A call in progress.
 class call {
@@ -83,7 +83,7 @@ public:
   result<T> run_for(making<T> make, bool with_session, milliseconds within, const std::stop_token& stop = {},
                     whose code = whose::library) {
     auto out = std::make_shared<std::optional<result<T>>>();
-    auto filled = [make = std::move(make), out](session& s, patience p) { return detail::fill<T>(make, out, s, p); };
+    auto filled = [make = std::move(make), out](session& s, deadline p) { return detail::fill<T>(make, out, s, p); };
     error why = run(code, std::move(filled), with_session, within, stop);
     if (*out)
       return std::move(**out);
@@ -92,7 +92,7 @@ public:
   bool usable() const { return pid == ::getpid() && !closed.load(); }
 
   void live_in(environment& env);
-  void begin(const call_ptr& c, job make, bool with_session, instant deadline);
+  void begin(const call_ptr& c, job make, bool with_session, instant until);
   /// Updates all holds: until when they are safe, and whether they are lost.
   void notify_watchers();
   void notify_watchers(held_parts& h);

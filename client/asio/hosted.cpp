@@ -135,13 +135,13 @@ public:
     }
     entry inside(*this);
     end_all();
-    auto limit = patience(env_->now() + std::clamp(within, milliseconds(0), longest_within));
+    auto limit = deadline(env_->now() + std::clamp(within, milliseconds(0), longest_within));
     close_ = close_session(limit, std::move(done));
     close_.start();
     if (!ended_) {
       // Keeps this alive, as loop_.wake() does, until responses have arrived or the limit has
       // passed.
-      keep_ = wait_until(limit.deadline());
+      keep_ = wait_until(limit.at());
       keep_.start();
       env_->tick();
     }
@@ -223,7 +223,7 @@ private:
     }
   }
   task<void> wait_until(instant end) { co_await sleep_until(*env_, end); }
-  task<void> close_session(patience limit, std::function<void(status)> done) {
+  task<void> close_session(deadline limit, std::function<void(status)> done) {
     status how = nothing();
     auto state = (*held_by)->state();
     if (state == session_state::live || state == session_state::uncertain) {
@@ -251,7 +251,7 @@ void hosted_call::end(std::exception_ptr thrown) {
   parts_.over(*this, std::move(thrown));
 }
 
-task<result<held>> show(making<held_ptr> make, held (*shown)(held_ptr), session& s, patience limit) {
+task<result<held>> show(making<held_ptr> make, held (*shown)(held_ptr), session& s, deadline limit) {
   task<result<held_ptr>> making = make(s, limit);
   result<held_ptr> kept = co_await making;
   if (!kept)
@@ -319,7 +319,7 @@ void hosted_client::close(limit within, std::function<void(status)> done) {
 hosted_client::making<held> hosted_client::kept(making<hold> make) {
   auto shown = [](detail::held_ptr p) { return held(std::move(p)); };
   return
-      [make = parts_->kept(std::move(make)), shown](session& s, patience p) { return detail::show(make, shown, s, p); };
+      [make = parts_->kept(std::move(make)), shown](session& s, deadline p) { return detail::show(make, shown, s, p); };
 }
 
 hosted_client::making<held> hosted_client::lock(std::string key, mutex_options how) {
@@ -337,13 +337,13 @@ hosted_client::making<held> hosted_client::campaign(std::string name, std::strin
 
 hosted_client::making<nothing> hosted_client::hand_over(const held& office, std::string name, recipe how) {
   if (!office.parts_)
-    return [](session&, patience) { return detail::nothing_held(); };
+    return [](session&, deadline) { return detail::nothing_held(); };
   return parts_->pass_on(office.parts_, std::move(name), how);
 }
 
 hosted_client::making<nothing> hosted_client::release(const held& h) {
   if (!h.parts_)
-    return [](session&, patience) { return detail::nothing_held(); };
+    return [](session&, deadline) { return detail::nothing_held(); };
   return parts_->give_back(h.parts_);
 }
 

@@ -376,14 +376,14 @@ public:
   /// void(result<reading>)
   template <class Token>
   auto get(std::string key, limit within, Token&& token) {
-    making<reading> make = [key = std::move(key)](session& s, patience p) { return read_key(s.env(), key, p); };
+    making<reading> make = [key = std::move(key)](session& s, deadline p) { return read_key(s.env(), key, p); };
     return detail::begin<reading>(host_, std::move(make), false, within, detail::any_cancellation,
                                   std::forward<Token>(token));
   }
   /// void(status)
   template <class Token>
   auto put(std::string key, std::string value, limit within, Token&& token) {
-    making<nothing> make = [key = std::move(key), value = std::move(value)](session& s, patience p) {
+    making<nothing> make = [key = std::move(key), value = std::move(value)](session& s, deadline p) {
       return put_key(s.env(), key, value, p);
     };
     return detail::begin<nothing>(host_, std::move(make), false, within, detail::cancellation_of_writes,
@@ -393,7 +393,7 @@ public:
   /// @param fn runs on the client's executor
   template <class Token>
   auto update(std::string key, change fn, limit within, Token&& token) {
-    making<std::string> make = [key = std::move(key), fn = std::move(fn)](session& s, patience p) {
+    making<std::string> make = [key = std::move(key), fn = std::move(fn)](session& s, deadline p) {
       return belay::update(s.env(), key, fn, p);
     };
     return detail::begin<std::string, detail::with_exception>(
@@ -420,7 +420,7 @@ public:
   }
 
 private:
-  static task<result<held>> show(detail::host_ptr h, making<belay::held> make, session& s, patience p) {
+  static task<result<held>> show(detail::host_ptr h, making<belay::held> make, session& s, deadline p) {
     task<result<belay::held>> taking = make(s, p);
     result<belay::held> taken = co_await taking;
     if (!taken)
@@ -429,7 +429,7 @@ private:
     co_return std::move(out);
   }
   static making<held> shown(detail::host_ptr h, making<belay::held> make) {
-    return [h = std::move(h), make = std::move(make)](session& s, patience p) { return show(h, make, s, p); };
+    return [h = std::move(h), make = std::move(make)](session& s, deadline p) { return show(h, make, s, p); };
   }
 
   detail::host_ptr host_;

@@ -46,9 +46,9 @@ public:
   barrier(session& s, std::string name, std::size_t participants)
       : session_(s), name_(std::move(name)), participants_(participants) {}
 
-  task<result<barrier_pass>> enter(patience limit);
+  task<result<barrier_pass>> enter(deadline limit);
   /// @returns not done: its release failed, or others did not leave in time. It has left anyway
-  task<status> leave(barrier_pass pass, patience limit);
+  task<status> leave(barrier_pass pass, deadline limit);
 
 private:
   session& session_;

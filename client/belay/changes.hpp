@@ -61,11 +61,11 @@ public:
   changes(environment& env, std::string prefix, std::string place = {});
 
   /// Waits for the next changes; at least one, or a snapshot.
-  task<result<change_batch>> next(patience limit);
+  task<result<change_batch>> next(deadline limit);
   const std::string& place() const noexcept { return place_; }
   /// Whether nothing has happened after the cursor. Does not wait for changes. False if the history
   /// is gone, and if there is no cursor yet.
-  task<result<bool>> is_current(patience limit);
+  task<result<bool>> is_current(deadline limit);
 
 private:
   request asking(milliseconds wait, bool names_history) const;
@@ -107,10 +107,10 @@ class place_in_key {
 public:
   place_in_key(environment& env, std::string key) : env_(env), key_(std::move(key)) {}
   /// Empty if there is no such key.
-  task<result<std::string>> load(patience limit);
+  task<result<std::string>> load(deadline limit);
   /// @returns the stored cursor; a later one of the same history if another client was
   /// faster
-  task<result<std::string>> store(std::string place, patience limit);
+  task<result<std::string>> store(std::string place, deadline limit);
 
 private:
   environment& env_;

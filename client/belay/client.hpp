@@ -53,8 +53,8 @@ class held_parts;
 class cache_parts;
 
 template <class T>
-task<void> fill(std::function<task<result<T>>(session&, patience)> make, std::shared_ptr<std::optional<result<T>>> out,
-                session& s, patience p) {
+task<void> fill(std::function<task<result<T>>(session&, deadline)> make, std::shared_ptr<std::optional<result<T>>> out,
+                session& s, deadline p) {
   task<result<T>> made = make(s, p);
   result<T> r = co_await made;
   out->emplace(std::move(r));
@@ -199,10 +199,10 @@ public:
 
   /// Runs your coroutine on the client's thread. The session is open when `make` is called.
   template <class T>
-  result<T> run(std::function<task<result<T>>(session&, patience)> make, limit within,
+  result<T> run(std::function<task<result<T>>(session&, deadline)> make, limit within,
                 const std::stop_token& stop = {}) {
     auto out = std::make_shared<std::optional<result<T>>>();
-    auto filled = [make, out](session& s, patience p) { return detail::fill<T>(make, out, s, p); };
+    auto filled = [make, out](session& s, deadline p) { return detail::fill<T>(make, out, s, p); };
     error why = run_until_done(filled, true, within, stop);
     if (*out)
       return std::move(**out);
@@ -210,7 +210,7 @@ public:
   }
 
 private:
-  using job = std::function<task<void>(session&, patience)>;
+  using job = std::function<task<void>(session&, deadline)>;
   /// @returns why there is no result
   error run_until_done(job make, bool with_session, limit within, std::stop_token stop);
 

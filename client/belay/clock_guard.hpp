@@ -42,7 +42,7 @@ public:
 
   /// Requests a server's time and compares the clocks. @returns the new verdict; refused if no
   /// server responded
-  task<result<clock_verdict>> sample(patience limit);
+  task<result<clock_verdict>> sample(deadline limit);
   /// Checks the local clocks only.
   clock_verdict look();
 

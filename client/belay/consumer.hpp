@@ -62,13 +62,13 @@ public:
   consumer& operator=(const consumer&) = delete;
 
   /// Waits until this member is active and a change is due. Only one task at a time may call it.
-  task<result<delivery>> next(patience limit);
+  task<result<delivery>> next(deadline limit);
   /// @param effect written together with the acknowledgement, or not at all: at most 20 keys
-  task<status> ack(std::string place, patience limit, writes effect = writes());
+  task<status> ack(std::string place, deadline limit, writes effect = writes());
   /// Redelivers the change at once.
   void nack(const std::string& place);
   /// Lets the next member become active.
-  task<status> leave(patience limit);
+  task<status> leave(deadline limit);
 
   /// Whether this member gets changes.
   bool active() const { return held_.safe(); }
@@ -85,11 +85,11 @@ private:
     bool operator()(const std::string& a, const std::string& b) const { return is_behind(b, a); }
   };
 
-  task<status> become_active(patience limit);
-  task<status> fetch(patience limit);
+  task<status> become_active(deadline limit);
+  task<status> fetch(deadline limit);
   /// Writes the acknowledged and delivered changes and an ack's effect, if this member is active.
-  task<status> keep_state(writes effect, patience limit);
-  task<status> finish(std::string place, writes effect, patience limit);
+  task<status> keep_state(writes effect, deadline limit);
+  task<status> finish(std::string place, writes effect, deadline limit);
   std::string state_text() const;
   bool read_state(const std::string& text);
   void give_up();

@@ -20,8 +20,8 @@ public:
   explicit counter(environment& env, std::string key, std::int64_t least = std::numeric_limits<std::int64_t>::min(),
                    std::int64_t most = std::numeric_limits<std::int64_t>::max());
   /// @returns the number after the addition. A key that does not exist counts as 0
-  task<result<std::int64_t>> add(std::int64_t n, patience limit);
-  task<result<std::int64_t>> read(patience limit);
+  task<result<std::int64_t>> add(std::int64_t n, deadline limit);
+  task<result<std::int64_t>> read(deadline limit);
 
 private:
   environment& env_;

@@ -58,7 +58,7 @@ private:
 };
 
 /// Digests of all keys below `prefix`. @returns refused, reason::invalid: a key has no exact name
-task<result<key_digests>> digests(environment& env, std::string prefix, patience limit);
+task<result<key_digests>> digests(environment& env, std::string prefix, deadline limit);
 
 class diff_options {
 public:
@@ -70,7 +70,7 @@ public:
 /// Sorted by key.
 /// @param original, copy two environments, or one with two prefixes
 task<result<std::vector<difference>>> diff(environment& original, std::string prefix, environment& copy,
-                                           std::string copy_prefix, patience limit,
+                                           std::string copy_prefix, deadline limit,
                                            diff_options options = diff_options());
 
 } // namespace v0

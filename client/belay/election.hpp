@@ -32,9 +32,9 @@ public:
 
   /// Waits until it leads.
   /// @param value what observers see
-  task<result<hold>> campaign(std::string value, patience limit);
+  task<result<hold>> campaign(std::string value, deadline limit);
   /// Transfers it to the candidate that has waited longest, or to the one with the claim ID `to`.
-  task<status> hand_over(hold& office, patience limit, std::string to = {});
+  task<status> hand_over(hold& office, deadline limit, std::string to = {});
 
 private:
   session& session_;
@@ -49,7 +49,7 @@ public:
       : env_(env), name_(std::move(name)), claims_(claims) {}
 
   /// Waits for a leader other than the last result; the first call returns at once. nullopt: none.
-  task<result<std::optional<leader>>> next(patience limit);
+  task<result<std::optional<leader>>> next(deadline limit);
 
 private:
   environment& env_;

@@ -108,7 +108,7 @@ public:
   // Each operation ends once, by operation::finish, from the loop, never inside these calls.
   virtual void sleep(operation& op, instant until) = 0;
   /// @param q copied before this returns
-  virtual void ask(operation& op, const request& q, instant deadline) = 0;
+  virtual void ask(operation& op, const request& q, instant until) = 0;
   /// Finishes it soon.
   virtual void stop(operation& op) = 0;
   /// Its owner is being destroyed: it must no longer be finished.
@@ -149,22 +149,22 @@ private:
 };
 
 /// A caller's deadline, and up to two stop sources that end the wait earlier.
-class patience {
+class deadline {
 public:
-  explicit patience(instant deadline, stopper* stop = nullptr, stopper* other = nullptr) noexcept
-      : deadline_(deadline), stop_(stop), other_(other) {}
-  instant deadline() const noexcept { return deadline_; }
+  explicit deadline(instant at, stopper* stop = nullptr, stopper* other = nullptr) noexcept
+      : at_(at), stop_(stop), other_(other) {}
+  instant at() const noexcept { return at_; }
   stopper* stop() const noexcept { return stop_; }
   stopper* other() const noexcept { return other_; }
   /// The same, but `other` stops it, too.
-  patience with(stopper& other) const noexcept { return patience(deadline_, stop_, &other); }
+  deadline with(stopper& other) const noexcept { return deadline(at_, stop_, &other); }
   bool stopped() const noexcept { return (stop_ && stop_->stopped()) || (other_ && other_->stopped()); }
-  bool over(instant now) const noexcept { return stopped() || now >= deadline_; }
+  bool over(instant now) const noexcept { return stopped() || now >= at_; }
   /// Whether it was stopped or the deadline has passed. @pre over()
   error why() const;
 
 private:
-  instant deadline_;
+  instant at_;
   stopper* stop_;
   stopper* other_;
 };
@@ -225,19 +225,19 @@ private:
 
 class [[nodiscard]] asking : public operation {
 public:
-  asking(environment& env, const request& q, instant deadline, stopper* one, stopper* other) noexcept
-      : operation(env, one, other), question_(q), deadline_(deadline) {}
+  asking(environment& env, const request& q, instant until, stopper* one, stopper* other) noexcept
+      : operation(env, one, other), question_(q), until_(until) {}
   bool await_ready() const noexcept { return stopped_; }
   void await_suspend(std::coroutine_handle<> waiter) {
     suspended(waiter);
     sent_ = true;
-    env_.ask(*this, question_, deadline_);
+    env_.ask(*this, question_, until_);
   }
   answer await_resume();
 
 private:
   const request& question_;
-  instant deadline_;
+  instant until_;
   bool sent_ = false;
 };
 
@@ -247,20 +247,20 @@ inline sleeping sleep_until(environment& env, instant until, stopper* one = null
   return sleeping(env, until, one, other);
 }
 /// Ends at the caller's deadline at the latest.
-inline sleeping sleep_until(environment& env, instant until, const patience& limit) noexcept {
-  return sleeping(env, std::min(until, limit.deadline()), limit.stop(), limit.other());
+inline sleeping sleep_until(environment& env, instant until, const deadline& limit) noexcept {
+  return sleeping(env, std::min(until, limit.at()), limit.stop(), limit.other());
 }
-/// Usage, with a request that has a name: `auto a = co_await ask(env, q, deadline);`
-inline asking ask(environment& env, const request& q, instant deadline, stopper* one = nullptr,
+/// Usage, with a request that has a name: `auto a = co_await ask(env, q, until);`
+inline asking ask(environment& env, const request& q, instant until, stopper* one = nullptr,
                   stopper* other = nullptr) noexcept {
-  return asking(env, q, deadline, one, other);
+  return asking(env, q, until, one, other);
 }
 /// Ends at the caller's deadline at the latest.
-inline asking ask(environment& env, const request& q, instant deadline, const patience& limit) noexcept {
-  return asking(env, q, std::min(deadline, limit.deadline()), limit.stop(), limit.other());
+inline asking ask(environment& env, const request& q, instant until, const deadline& limit) noexcept {
+  return asking(env, q, std::min(until, limit.at()), limit.stop(), limit.other());
 }
 asking ask(environment&, request&&, instant, stopper* = nullptr, stopper* = nullptr) = delete;
-asking ask(environment&, request&&, instant, const patience&) = delete;
+asking ask(environment&, request&&, instant, const deadline&) = delete;
 
 } // namespace v0
 } // namespace belay

@@ -58,10 +58,10 @@ public:
 };
 
 /// A missing key is not an error. @returns refused with a reason such as reason::unavailable
-task<result<reading>> read_key(environment& env, std::string key, patience limit);
+task<result<reading>> read_key(environment& env, std::string key, deadline limit);
 /// Waits until the index of that key is larger than `index`, for at most `wait`.
 task<result<reading>> await_key(environment& env, std::string key, std::uint64_t index, milliseconds wait,
-                                patience limit);
+                                deadline limit);
 
 class tree_reading {
 public:
@@ -71,12 +71,12 @@ public:
 };
 
 /// All keys that begin with `prefix`, as of one index.
-task<result<tree_reading>> read_tree(environment& env, std::string prefix, patience limit);
+task<result<tree_reading>> read_tree(environment& env, std::string prefix, deadline limit);
 /// Waits until one of them has changed after `index`, for at most `wait`.
 task<result<tree_reading>> await_tree(environment& env, std::string prefix, std::uint64_t index, milliseconds wait,
-                                      patience limit);
+                                      deadline limit);
 
-task<status> put_key(environment& env, std::string key, std::string value, patience limit);
+task<status> put_key(environment& env, std::string key, std::string value, deadline limit);
 
 /// A function from the current entry to the new value. nullopt leaves it as it is. Called again if
 /// another client wrote meanwhile.
@@ -95,15 +95,15 @@ private:
 };
 
 /// @returns the value that is there afterwards
-task<result<std::string>> update(environment& env, std::string key, change fn, patience limit,
+task<result<std::string>> update(environment& env, std::string key, change fn, deadline limit,
                                  backoff pauses = backoff());
 
 enum class erased : std::uint8_t { erased, absent, conflict };
 /// Erases the key if its index is still `index`.
-task<result<erased>> erase_if(environment& env, std::string key, std::uint64_t index, patience limit);
+task<result<erased>> erase_if(environment& env, std::string key, std::uint64_t index, deadline limit);
 /// Erases all keys under `prefix` if none has changed after `index`: all that existed then, or
 /// none. A key created meanwhile stays. @returns refused with reason::limit if there are over 64
-task<result<erased>> erase_tree_if(environment& env, std::string prefix, std::uint64_t index, patience limit);
+task<result<erased>> erase_tree_if(environment& env, std::string prefix, std::uint64_t index, deadline limit);
 
 } // namespace v0
 } // namespace belay

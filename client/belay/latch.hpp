@@ -24,8 +24,8 @@ public:
   latch(environment& env, std::string key, std::uint64_t count) : env_(env), key_(std::move(key)), count_(count) {}
 
   /// @returns what is left, at least zero. Refused with reason::invalid if the key has no number
-  task<result<std::uint64_t>> count_down(patience limit, std::uint64_t n = 1);
-  task<status> wait(patience limit);
+  task<result<std::uint64_t>> count_down(deadline limit, std::uint64_t n = 1);
+  task<status> wait(deadline limit);
 
 private:
   environment& env_;

@@ -53,7 +53,7 @@ public:
   const std::string& claim_id() const noexcept { return claim_id_; }
 
   /// @returns refused if it was lost; unknown if no response came: the session keeps retrying
-  task<status> release(patience limit);
+  task<status> release(deadline limit);
   /// Releases it without waiting.
   void drop() noexcept;
   /// Call it when another client holds it now: there is nothing to release.

@@ -37,12 +37,12 @@ public:
   mirror& operator=(const mirror&) = delete;
 
   /// Copies the next changes; waits for some.
-  task<status> step(patience limit);
+  task<status> step(deadline limit);
   /// Whether nothing is left to copy now. Does not wait for changes.
-  task<result<bool>> is_current(patience limit);
+  task<result<bool>> is_current(deadline limit);
   /// Compares all keys, and writes those that another client has changed in the copy. @returns how
   /// many were written
-  task<result<std::uint64_t>> repair(patience limit);
+  task<result<std::uint64_t>> repair(deadline limit);
 
   /// Cursor of the original: everything before it is copied, except left_out(). Empty: unknown.
   std::string place() const;
@@ -66,16 +66,16 @@ private:
   };
   enum class standing { ours, taken_over };
 
-  task<status> begin(patience limit);
-  task<status> read_notes(patience limit);
-  task<status> read_place(patience limit);
-  task<result<standing>> take_on(const change_batch& b, patience limit);
-  task<result<standing>> store_place(std::string place, patience limit);
-  task<result<standing>> copy_all(const change_batch& b, patience limit);
-  task<result<standing>> copy_one(key_change c, patience limit);
-  task<result<standing>> erase_others(const change_batch& b, patience limit);
+  task<status> begin(deadline limit);
+  task<status> read_notes(deadline limit);
+  task<status> read_place(deadline limit);
+  task<result<standing>> take_on(const change_batch& b, deadline limit);
+  task<result<standing>> store_place(std::string place, deadline limit);
+  task<result<standing>> copy_all(const change_batch& b, deadline limit);
+  task<result<standing>> copy_one(key_change c, deadline limit);
+  task<result<standing>> erase_others(const change_batch& b, deadline limit);
   enum class naming { exact, misnamed, none_left };
-  task<result<naming>> naming_of(const key_change& c, patience limit);
+  task<result<naming>> naming_of(const key_change& c, deadline limit);
   bool is_void(const noted& n) const;
   bool has_it(const noted& n, const key_change& c) const;
 

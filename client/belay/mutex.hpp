@@ -38,12 +38,12 @@ public:
   mutex(session& s, std::string key, mutex_options options = mutex_options());
 
   /// Waits for its turn. Destroying the task leaves the queue.
-  task<result<hold>> acquire(patience limit);
+  task<result<hold>> acquire(deadline limit);
 
 private:
   giving_back release_of(const std::string& id);
-  task<std::uint64_t> fence_of_key(std::string id, patience limit);
-  task<bool> wait_while_locked(patience limit);
+  task<std::uint64_t> fence_of_key(std::string id, deadline limit);
+  task<bool> wait_while_locked(deadline limit);
 
   session& session_;
   std::string key_;

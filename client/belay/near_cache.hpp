@@ -61,7 +61,7 @@ public:
   /// The latest time at which a server is known to have had the state of table().
   instant confirmed() const noexcept { return confirmed_; }
   /// Waits for the first response, or for one after table() became too old.
-  task<result<std::shared_ptr<const key_table>>> read(patience limit);
+  task<result<std::shared_ptr<const key_table>>> read(deadline limit);
   /// Called after each response, on the environment's loop.
   void on_change(std::function<void()> told) { told_ = std::move(told); }
 

@@ -47,14 +47,14 @@ public:
   queue(session& s, std::string name) : session_(s), name_(std::move(name)) {}
 
   /// @param value at most the server's limit for values, 512 KiB
-  task<status> put(std::string value, patience limit);
-  task<result<queue_item>> take(patience limit);
+  task<status> put(std::string value, deadline limit);
+  task<result<queue_item>> take(deadline limit);
   /// The item is processed: no consumer gets it again.
-  task<status> ack(queue_item item, patience limit);
+  task<status> ack(queue_item item, deadline limit);
   /// Returns it: the next consumer can take it at once.
-  task<status> give_back(queue_item item, patience limit);
+  task<status> give_back(queue_item item, deadline limit);
   /// The number of items, taken ones included.
-  task<result<std::uint64_t>> size(patience limit);
+  task<result<std::uint64_t>> size(deadline limit);
 
 private:
   session& session_;

@@ -49,9 +49,9 @@ public:
 
 class reconciler {
 public:
-  using work = std::function<task<status>(std::string, patience)>;
+  using work = std::function<task<status>(std::string, deadline)>;
   /// Returns all existing keys.
-  using scan = std::function<task<result<std::vector<std::string>>>(patience)>;
+  using scan = std::function<task<result<std::vector<std::string>>>(deadline)>;
 
   /// @param everything may be empty: then there are no full passes
   reconciler(environment& env, work how, scan everything = scan(), reconciler_options options = reconciler_options());

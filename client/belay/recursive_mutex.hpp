@@ -45,7 +45,7 @@ public:
     /// Number of holds of the owner, this one included.
     std::size_t depth() const noexcept;
     /// The last one waits for the server's response; the others only decrement the count.
-    task<status> release(patience limit);
+    task<status> release(deadline limit);
     void drop() noexcept;
 
   private:
@@ -54,7 +54,7 @@ public:
     std::shared_ptr<section> section_;
   };
 
-  task<result<level>> acquire(std::string owner, patience limit);
+  task<result<level>> acquire(std::string owner, deadline limit);
 
 private:
   /// Lives as long as one of the owner's holds.

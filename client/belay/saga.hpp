@@ -48,15 +48,15 @@ public:
 
   /// Waits for the lock, undoes what was left, and records that this section begins. @pre none has
   /// begun
-  task<status> begin(std::string section, patience limit);
+  task<status> begin(std::string section, deadline limit);
   /// Records a step. Do the step only if this is done, with the fencing token, and while safe().
-  task<status> step(std::string what, std::string data, patience limit);
+  task<status> step(std::string what, std::string data, deadline limit);
   /// All steps were done: they stay. Releases the lock.
-  task<status> commit(patience limit);
+  task<status> commit(deadline limit);
   /// Undoes the steps of this section, and releases the lock.
-  task<status> roll_back(patience limit);
+  task<status> roll_back(deadline limit);
   /// Acquires the lock, undoes what was left, and releases it. @returns how many steps were undone
-  task<result<std::uint64_t>> recover(patience limit);
+  task<result<std::uint64_t>> recover(deadline limit);
   /// Releases the lock; the next begin() undoes what was recorded.
   void drop() noexcept;
 
@@ -65,9 +65,9 @@ public:
 
 private:
   class intent;
-  task<status> take(patience limit);
-  task<status> write(std::string text, patience limit);
-  task<result<std::uint64_t>> undo_left(patience limit);
+  task<status> take(deadline limit);
+  task<status> write(std::string text, deadline limit);
+  task<result<std::uint64_t>> undo_left(deadline limit);
 
   session& session_;
   std::string lock_key_;

@@ -98,7 +98,7 @@ public:
   /// From now on a repeat is a new request: it gets a new idempotency key.
   void begin_anew(environment& env);
   /// Sends it, again after a conflict. @returns the response; 200 and `false`: nothing to release
-  static task<answer> ask(environment& env, giving_back what, patience limit);
+  static task<answer> ask(environment& env, giving_back what, deadline limit);
 
 private:
   std::optional<request> question_;
@@ -117,9 +117,9 @@ public:
 
   /// Creates a new session. @pre closed or lost. @returns on failure: refused or unknown, the
   /// result of the last attempt
-  task<status> open(patience limit);
+  task<status> open(deadline limit);
   /// Sends pending releases until the deadline, then ends the session and everything it holds.
-  task<status> close(patience limit);
+  task<status> close(deadline limit);
 
   session_state state() const noexcept { return state_; }
   const std::string& id() const noexcept { return id_; }

@@ -29,7 +29,7 @@ public:
   instant safe_until() const noexcept { return claims_.empty() ? instant() : claims_.back().safe_until(); }
   bool safe() const { return !claims_.empty() && claims_.back().safe(); }
   /// Releases the path, then the nodes above it. @returns the first status that is not done
-  task<status> release(patience limit);
+  task<status> release(deadline limit);
   void drop() noexcept;
 
 private:
@@ -42,7 +42,7 @@ public:
   tree_lock(session& s, std::string root) : session_(s), root_(std::move(root)) {}
 
   /// @param path parts separated by slashes, such as `eu/berlin`; empty: the whole tree
-  task<result<tree_hold>> acquire(std::string path, patience limit);
+  task<result<tree_hold>> acquire(std::string path, deadline limit);
 
 private:
   session& session_;

@@ -58,18 +58,18 @@ coordinator_self::behavior_type coordinator_state::make_behavior() {
         o.value = std::move(m.value);
         o.how = m.how;
         take(m.key, m.within,
-             [key = m.key, o](session& s, patience p) { return belay::detail::take_mutex(s, key, o, p); });
+             [key = m.key, o](session& s, deadline p) { return belay::detail::take_mutex(s, key, o, p); });
         return granting();
       },
       [this](permits& m) {
-        take(m.name, m.within, [m](session& s, patience p) {
+        take(m.name, m.within, [m](session& s, deadline p) {
           return belay::detail::take_permits(s, m.name, m.most, m.how, m.permits, p);
         });
         return granting();
       },
       [this](campaign& m) {
         take(m.name, m.within,
-             [m](session& s, patience p) { return belay::detail::take_office(s, m.name, m.how, m.value, p); });
+             [m](session& s, deadline p) { return belay::detail::take_office(s, m.name, m.how, m.value, p); });
         return granting();
       },
       [this](const check& m) {
@@ -202,7 +202,7 @@ void coordinator_state::begin_to_close(::caf::error because) {
   close_.start();
 }
 
-task<void> coordinator_state::close_session(patience limit) {
+task<void> coordinator_state::close_session(deadline limit) {
   auto state = (*session_)->state();
   if (state == session_state::live || state == session_state::uncertain) {
     status ended = co_await (*session_)->close(limit);

@@ -57,7 +57,7 @@ public:
 
 private:
   using party = ::caf::actor_addr;
-  using taking = std::function<task<result<hold>>(session&, patience)>;
+  using taking = std::function<task<result<hold>>(session&, deadline)>;
 
   /// A request in progress.
   struct call {
@@ -93,7 +93,7 @@ private:
   /// Starts a call that needs only its message.
   /// @param serve its coroutine, with its deadline
   template <class Message>
-  void begin(replies to, Message m, task<void> (coordinator_state::*serve)(std::uint64_t, Message, patience)) {
+  void begin(replies to, Message m, task<void> (coordinator_state::*serve)(std::uint64_t, Message, deadline)) {
     if (auto number = enter(to, bound::yes)) {
       auto limit = within(m.within);
       start(number, (this->*serve)(number, std::move(m), limit));
@@ -106,13 +106,13 @@ private:
   session_now session_as_it_is();
 
   // Their coroutines.
-  task<void> serve_take(std::uint64_t number, std::string name, taking make, patience limit);
-  task<void> serve_release(std::uint64_t number, hold h, patience limit);
-  task<void> serve_hand_over(std::uint64_t number, std::uint64_t id, std::string name, hold h, patience limit);
-  task<void> serve_who_leads(std::uint64_t number, who_leads m, patience limit);
-  task<void> serve_get(std::uint64_t number, get m, patience limit);
-  task<void> serve_put(std::uint64_t number, put m, patience limit);
-  task<void> serve_follow(std::uint64_t number, std::string key, patience limit);
+  task<void> serve_take(std::uint64_t number, std::string name, taking make, deadline limit);
+  task<void> serve_release(std::uint64_t number, hold h, deadline limit);
+  task<void> serve_hand_over(std::uint64_t number, std::uint64_t id, std::string name, hold h, deadline limit);
+  task<void> serve_who_leads(std::uint64_t number, who_leads m, deadline limit);
+  task<void> serve_get(std::uint64_t number, get m, deadline limit);
+  task<void> serve_put(std::uint64_t number, put m, deadline limit);
+  task<void> serve_follow(std::uint64_t number, std::string key, deadline limit);
   task<void> give_back(std::uint64_t number, hold h);
 
   /// Accepts the present message as a call. @returns 0: it was refused
@@ -125,7 +125,7 @@ private:
   /// The same, for calls whose response is empty.
   void finish(std::uint64_t number, const status& what);
   void forget_call(std::uint64_t number);
-  patience within(milliseconds length);
+  deadline within(milliseconds length);
   grant described(std::uint64_t id, const holding& h);
   /// The hold with that ID, if that actor owns it.
   std::map<std::uint64_t, holding>::iterator own(std::uint64_t id, const party& who);
@@ -138,7 +138,7 @@ private:
   void ended(const party& who);
   void exit_message(::caf::exit_msg& m);
   void begin_to_close(::caf::error because);
-  task<void> close_session(patience limit);
+  task<void> close_session(deadline limit);
   void look_for_losses();
   void notify_lost(const party& holder, std::uint64_t id, const std::string& name, const std::string& because);
   void lose(std::map<std::uint64_t, holding>::iterator h, const std::string& because);

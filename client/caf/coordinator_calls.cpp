@@ -96,8 +96,8 @@ void coordinator_state::forget_call(std::uint64_t number) {
     leave(c->from);
 }
 
-patience coordinator_state::within(milliseconds length) {
-  return patience(env_->now() + std::clamp(length, milliseconds(0), longest_within));
+deadline coordinator_state::within(milliseconds length) {
+  return deadline(env_->now() + std::clamp(length, milliseconds(0), longest_within));
 }
 
 grant coordinator_state::described(std::uint64_t id, const holding& h) {
@@ -134,7 +134,7 @@ void coordinator_state::take(std::string name, milliseconds length, taking make)
   settle();
 }
 
-task<void> coordinator_state::serve_take(std::uint64_t number, std::string name, taking make, patience limit) {
+task<void> coordinator_state::serve_take(std::uint64_t number, std::string name, taking make, deadline limit) {
   status opened = co_await session_->open(limit);
   if (!opened) {
     finish(number, opened);
@@ -175,7 +175,7 @@ void coordinator_state::begin_release(const release& m) {
   settle();
 }
 
-task<void> coordinator_state::serve_release(std::uint64_t number, hold h, patience limit) {
+task<void> coordinator_state::serve_release(std::uint64_t number, hold h, deadline limit) {
   status released = co_await h.release(limit);
   finish(number, released);
 }
@@ -204,7 +204,7 @@ void coordinator_state::begin_hand_over(const hand_over& m) {
 }
 
 task<void> coordinator_state::serve_hand_over(std::uint64_t number, std::uint64_t id, std::string name, hold h,
-                                              patience limit) {
+                                              deadline limit) {
   election office(**session_, name);
   status passed = co_await office.hand_over(h, limit);
   auto holder = calls_.at(number)->from;
@@ -216,7 +216,7 @@ task<void> coordinator_state::serve_hand_over(std::uint64_t number, std::uint64_
   finish(number, passed);
 }
 
-task<void> coordinator_state::serve_who_leads(std::uint64_t number, who_leads m, patience limit) {
+task<void> coordinator_state::serve_who_leads(std::uint64_t number, who_leads m, deadline limit) {
   if (m.how == recipe::automatic) {
     status opened = co_await session_->open(limit);
     if (!opened) {
@@ -240,7 +240,7 @@ task<void> coordinator_state::serve_who_leads(std::uint64_t number, who_leads m,
   finish(number, out);
 }
 
-task<void> coordinator_state::serve_get(std::uint64_t number, get m, patience limit) {
+task<void> coordinator_state::serve_get(std::uint64_t number, get m, deadline limit) {
   result<reading> read = co_await read_key(*env_, m.key, limit);
   if (read)
     finish(number, as_message(m.key, *read));
@@ -248,7 +248,7 @@ task<void> coordinator_state::serve_get(std::uint64_t number, get m, patience li
     finish(number, error_to_send(read.why()));
 }
 
-task<void> coordinator_state::serve_put(std::uint64_t number, put m, patience limit) {
+task<void> coordinator_state::serve_put(std::uint64_t number, put m, deadline limit) {
   status written = co_await put_key(*env_, m.key, m.value, limit);
   finish(number, written);
 }
@@ -275,7 +275,7 @@ void coordinator_state::end_follow(const unfollow& m) {
   settle();
 }
 
-task<void> coordinator_state::serve_follow(std::uint64_t number, std::string key, patience limit) {
+task<void> coordinator_state::serve_follow(std::uint64_t number, std::string key, deadline limit) {
   result<reading> first = co_await read_key(*env_, key, limit);
   if (!first) {
     finish(number, error_to_send(first.why()));

@@ -70,11 +70,11 @@ request changes::asking(milliseconds wait, bool names_history) const {
   return q;
 }
 
-task<result<change_batch>> changes::next(patience limit) {
+task<result<change_batch>> changes::next(deadline limit) {
   bool names_history = history_of(place_) != 0 && !CLIENT_MUTANT(history_unsaid);
   for (;;) {
     bool snapshot = place_.empty();
-    auto wait = std::min(detail::until(env_.now(), limit.deadline()), longest_poll);
+    auto wait = std::min(detail::until(env_.now(), limit.at()), longest_poll);
     request q = asking(wait, names_history);
     answer a = co_await detail::ask_until_answered(env_, q, limit, wait + wait / 16 + detail::one_try);
     if (a.status() == 400 && names_history) {
@@ -127,7 +127,7 @@ task<result<change_batch>> changes::next(patience limit) {
   }
 }
 
-task<result<bool>> changes::is_current(patience limit) {
+task<result<bool>> changes::is_current(deadline limit) {
   if (place_.empty() || place_ == "now")
     co_return false;
   bool names_history = history_of(place_) != 0;
@@ -240,7 +240,7 @@ status place_in_file::store(const std::string& place) const {
   return nothing();
 }
 
-task<result<std::string>> place_in_key::load(patience limit) {
+task<result<std::string>> place_in_key::load(deadline limit) {
   result<reading> now = co_await read_key(env_, key_, limit);
   if (!now)
     co_return now.why();
@@ -250,7 +250,7 @@ task<result<std::string>> place_in_key::load(patience limit) {
   co_return place;
 }
 
-task<result<std::string>> place_in_key::store(std::string place, patience limit) {
+task<result<std::string>> place_in_key::store(std::string place, deadline limit) {
   auto wanted = detail::cursor_in(place);
   detail::entry_change forwards = [&wanted](const std::optional<entry>& now) -> std::optional<detail::value_and_flags> {
     bool other = now && now->flags != wanted.history && now->flags != 0 && wanted.history != 0;

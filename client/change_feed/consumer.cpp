@@ -62,7 +62,7 @@ bool consumer::read_state(const std::string& text) {
   return true;
 }
 
-task<status> consumer::become_active(patience limit) {
+task<status> consumer::become_active(deadline limit) {
   if (source_ && held_.safe())
     co_return nothing();
   give_up();
@@ -90,7 +90,7 @@ task<status> consumer::become_active(patience limit) {
   co_return nothing();
 }
 
-task<status> consumer::keep_state(writes effect, patience limit) {
+task<status> consumer::keep_state(writes effect, deadline limit) {
   if (!held_.safe())
     co_return not_active();
   detail::transaction t;
@@ -115,7 +115,7 @@ task<status> consumer::keep_state(writes effect, patience limit) {
 }
 
 /// Fetches the next changes, and stores that they are delivered before they are.
-task<status> consumer::fetch(patience limit) {
+task<status> consumer::fetch(deadline limit) {
   auto source = source_;
   result<change_batch> batch = co_await source->next(limit);
   if (!batch)
@@ -173,7 +173,7 @@ task<status> consumer::fetch(patience limit) {
 /// Returns a fetched change that is due: a new one, or one whose time for an ack has passed. A
 /// change that has used up its tries becomes a dead letter. Otherwise it fetches more, unless too
 /// many are unacknowledged.
-task<result<delivery>> consumer::next(patience limit) {
+task<result<delivery>> consumer::next(deadline limit) {
   environment& env = session_.env();
   for (;;) {
     status active = co_await become_active(limit);
@@ -208,10 +208,10 @@ task<result<delivery>> consumer::next(patience limit) {
     if (limit.over(now))
       co_return limit.why();
     if (open_.size() >= options_.unacknowledged_max) {
-      co_await sleep_until(env, std::min(soonest, limit.deadline()), limit.stop(), &bell_);
+      co_await sleep_until(env, std::min(soonest, limit.at()), limit.stop(), &bell_);
       continue;
     }
-    patience until_due(std::min(soonest, limit.deadline()), limit.stop(), &bell_);
+    deadline until_due(std::min(soonest, limit.at()), limit.stop(), &bell_);
     status more = co_await fetch(until_due);
     bool waited = more.because() == reason::deadline || more.because() == reason::stopped;
     if (!more && !waited && !session_.safe())
@@ -225,14 +225,14 @@ task<result<delivery>> consumer::next(patience limit) {
   }
 }
 
-task<status> consumer::finish(std::string place, writes effect, patience limit) {
+task<status> consumer::finish(std::string place, writes effect, deadline limit) {
   environment& env = session_.env();
   // Acks of several tasks are serialized.
   session::turn mine(session_, "consumer/" + name_);
   while (!mine.has_come()) {
     if (limit.over(env.now()))
       co_return limit.why();
-    co_await sleep_until(env, limit.deadline(), limit.stop(), &session_.turns());
+    co_await sleep_until(env, limit.at(), limit.stop(), &session_.turns());
   }
   place = position_of(place);
   if (!source_ || !open_.count(place))
@@ -260,7 +260,7 @@ task<status> consumer::finish(std::string place, writes effect, patience limit) 
   co_return kept;
 }
 
-task<status> consumer::ack(std::string place, patience limit, writes effect) {
+task<status> consumer::ack(std::string place, deadline limit, writes effect) {
   if (effect.size() > effects_max)
     co_return error(outcome::refused, reason::limit, "at most 20 keys are written with an acknowledgement");
   status done = co_await finish(place, effect, limit);
@@ -275,7 +275,7 @@ void consumer::nack(const std::string& place) {
   bell_.wake_all();
 }
 
-task<status> consumer::leave(patience limit) {
+task<status> consumer::leave(deadline limit) {
   source_.reset();
   open_.clear();
   hold last = std::move(held_);

@@ -36,7 +36,7 @@ struct listing {
   std::set<std::string> unnameable; ///< names as listed; not in `keys`
 };
 
-task<result<listing>> list(environment& env, std::string prefix, patience limit) {
+task<result<listing>> list(environment& env, std::string prefix, deadline limit) {
   result<tree_reading> now = co_await read_tree(env, prefix, limit);
   if (!now)
     co_return now.why();
@@ -140,7 +140,7 @@ std::vector<std::size_t> key_digests::differing(const key_digests& other) const 
   return out;
 }
 
-task<result<key_digests>> digests(environment& env, std::string prefix, patience limit) {
+task<result<key_digests>> digests(environment& env, std::string prefix, deadline limit) {
   result<listing> now = co_await list(env, prefix, limit);
   if (!now)
     co_return now.why();
@@ -152,7 +152,7 @@ task<result<key_digests>> digests(environment& env, std::string prefix, patience
 }
 
 task<result<std::vector<difference>>> diff(environment& original, std::string prefix, environment& copy,
-                                           std::string copy_prefix, patience limit, diff_options options) {
+                                           std::string copy_prefix, deadline limit, diff_options options) {
   std::vector<difference> before;
   for (bool first : {true, false}) {
     result<listing> ours = co_await list(original, prefix, limit);

@@ -32,7 +32,7 @@ std::string mirror::place() const {
   return reached_;
 }
 
-task<status> mirror::read_notes(patience limit) {
+task<status> mirror::read_notes(deadline limit) {
   std::string below = name_ + "/at/";
   result<tree_reading> now = co_await read_tree(copy_, below, limit);
   if (!now)
@@ -56,7 +56,7 @@ task<status> mirror::read_notes(patience limit) {
   co_return nothing();
 }
 
-task<status> mirror::read_place(patience limit) {
+task<status> mirror::read_place(deadline limit) {
   result<reading> now = co_await read_key(copy_, name_ + "/place", limit);
   if (!now)
     co_return now.why();
@@ -69,7 +69,7 @@ task<status> mirror::read_place(patience limit) {
   co_return nothing();
 }
 
-task<status> mirror::begin(patience limit) {
+task<status> mirror::begin(deadline limit) {
   if (source_)
     co_return nothing();
   status placed = co_await read_place(limit);
@@ -87,7 +87,7 @@ task<status> mirror::begin(patience limit) {
 /// Compares the batch with the records. If it is the first one of another history, this is stored
 /// in NAME/place before anything is copied. Mirrors that copy the previous history then find it
 /// there.
-task<result<mirror::standing>> mirror::take_on(const change_batch& b, patience limit) {
+task<result<mirror::standing>> mirror::take_on(const change_batch& b, deadline limit) {
   history_ = history_of(b.place);
   auto index = detail::order_of(b.place).first;
   snapshot_ = b.is_snapshot ? index : 0;
@@ -148,7 +148,7 @@ bool mirror::has_it(const noted& n, const key_change& c) const {
 /// Whether the change belongs to the key that it names, or to one whose name is not UTF-8.
 /// @returns none_left: to one that is not UTF-8, and no such key with this displayed name is
 /// left
-task<result<mirror::naming>> mirror::naming_of(const key_change& c, patience limit) {
+task<result<mirror::naming>> mirror::naming_of(const key_change& c, deadline limit) {
   if (!detail::is_ambiguous(c.key))
     co_return naming::exact;
   result<reading> exact = co_await read_key(original_, c.key, limit);
@@ -170,7 +170,7 @@ task<result<mirror::naming>> mirror::naming_of(const key_change& c, patience lim
 }
 
 /// Makes the copy's key what the change says, unless it has that or something later.
-task<result<mirror::standing>> mirror::copy_one(key_change c, patience limit) {
+task<result<mirror::standing>> mirror::copy_one(key_change c, deadline limit) {
   std::string key = c.key.substr(prefix_.size());
   std::string note_key = name_ + "/at/" + key;
   bool erased = c.kind != change_kind::set;
@@ -246,7 +246,7 @@ task<result<mirror::standing>> mirror::copy_one(key_change c, patience limit) {
 }
 
 /// Keys that were copied and are not in the snapshot were erased before it.
-task<result<mirror::standing>> mirror::erase_others(const change_batch& b, patience limit) {
+task<result<mirror::standing>> mirror::erase_others(const change_batch& b, deadline limit) {
   std::map<std::string, bool> there;
   for (const auto& c : b.changes)
     there[c.key.substr(prefix_.size())] = true;
@@ -270,7 +270,7 @@ task<result<mirror::standing>> mirror::erase_others(const change_batch& b, patie
 
 /// Stores the cursor unless a later one is there. While keys are left out it stays: a mirror that
 /// begins there tries them again.
-task<result<mirror::standing>> mirror::store_place(std::string place, patience limit) {
+task<result<mirror::standing>> mirror::store_place(std::string place, deadline limit) {
   auto wanted = detail::cursor_in(place);
   bool went_back = other_history_ && history_ == 0;
   backoff pauses(milliseconds(50));
@@ -303,7 +303,7 @@ task<result<mirror::standing>> mirror::store_place(std::string place, patience l
   }
 }
 
-task<result<mirror::standing>> mirror::copy_all(const change_batch& b, patience limit) {
+task<result<mirror::standing>> mirror::copy_all(const change_batch& b, deadline limit) {
   result<standing> so_far = co_await take_on(b, limit);
   bool too_early = CLIENT_MUTANT(mirror_notes_place_first) && so_far;
   if (too_early) {
@@ -328,7 +328,7 @@ task<result<mirror::standing>> mirror::copy_all(const change_batch& b, patience 
   co_return stored;
 }
 
-task<status> mirror::step(patience limit) {
+task<status> mirror::step(deadline limit) {
   status begun = co_await begin(limit);
   if (!begun)
     co_return begun;
@@ -346,7 +346,7 @@ task<status> mirror::step(patience limit) {
   co_return nothing();
 }
 
-task<result<bool>> mirror::is_current(patience limit) {
+task<result<bool>> mirror::is_current(deadline limit) {
   status begun = co_await begin(limit);
   if (!begun)
     co_return begun.why();
@@ -354,7 +354,7 @@ task<result<bool>> mirror::is_current(patience limit) {
   co_return current;
 }
 
-task<result<std::uint64_t>> mirror::repair(patience limit) {
+task<result<std::uint64_t>> mirror::repair(deadline limit) {
   status read = co_await read_notes(limit);
   if (!read)
     co_return read.why();

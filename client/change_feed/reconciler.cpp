@@ -98,7 +98,7 @@ task<void> reconciler::run_worker() {
         co_await sleep_until(env_, mine);
       // From here on the work sees the present state; a later offer needs another run.
       again_.erase(key);
-      patience limit(env_.now() + options_.work_limit);
+      deadline limit(env_.now() + options_.work_limit);
       task<status> working = work_(key, limit);
       status worked = co_await working;
       if (worked) {
@@ -123,7 +123,7 @@ task<void> reconciler::run_worker() {
 task<void> reconciler::run_passes() {
   for (;;) {
     triggered_ = false;
-    patience limit(env_.now() + options_.work_limit);
+    deadline limit(env_.now() + options_.work_limit);
     task<result<std::vector<std::string>>> scanning = scan_(limit);
     result<std::vector<std::string>> all = co_await scanning;
     auto next = env_.now() + milliseconds(1000);

@@ -54,16 +54,16 @@ std::string fresh_id(environment& env) {
   return out;
 }
 
-task<answer> ask_until_answered(environment& env, request q, patience limit, milliseconds each) {
+task<answer> ask_until_answered(environment& env, request q, deadline limit, milliseconds each) {
   backoff pauses(milliseconds(50));
   for (;;) {
     auto now = env.now();
-    auto deadline = std::min(limit.deadline(), now + each);
+    auto deadline = std::min(limit.at(), now + each);
     answer a = co_await ask(env, q, deadline, limit);
     if (!is_failure(a) || limit.stopped())
       co_return a;
     auto again = env.now() + pauses.next(env);
-    if (again >= limit.deadline())
+    if (again >= limit.at())
       co_return a;
     bool came = co_await sleep_until(env, again, limit);
     if (!came)
@@ -81,15 +81,15 @@ error decision::judge() const {
 namespace {
 
 /// Deadline of one try. A request that cannot be repeated gets most of the remaining time.
-instant try_until(instant now, const patience& limit, repeats how) {
+instant try_until(instant now, const deadline& limit, repeats how) {
   auto each = std::chrono::nanoseconds(one_try);
   if (how == repeats::once)
-    each = std::max(each, (limit.deadline() - now) * 2 / 3);
+    each = std::max(each, (limit.at() - now) * 2 / 3);
   return now + each;
 }
 
 /// Makes sure that a write never takes effect, unless it did already.
-task<answer> cancel_write(environment& env, std::string key, patience limit) {
+task<answer> cancel_write(environment& env, std::string key, deadline limit) {
   request q("PUT", request::path_of("/v1/outcome/", key).append("/cancel"));
   q.repeatable();
   answer a = co_await ask_until_answered(env, q, limit, one_try);
@@ -106,7 +106,7 @@ task<answer> cancel_write(environment& env, std::string key, patience limit) {
 /// Each try has a fresh idempotency key. If its response is lost, the outcome of that key is
 /// requested, which cancels the write if it has not happened; only then is the write tried again.
 /// Servers without idempotency keys get the write once, unless a repeat is harmless.
-task<decision> write_once(environment& env, request plain, patience limit, backoff pauses, repeats how) {
+task<decision> write_once(environment& env, request plain, deadline limit, backoff pauses, repeats how) {
   bool keyed = true;
   bool lost = false;
   for (;;) {
@@ -135,7 +135,7 @@ task<decision> write_once(environment& env, request plain, patience limit, backo
       unknown = !became;
     }
     auto again = env.now() + pauses.next(env);
-    bool over = !failed || limit.stopped() || again >= limit.deadline();
+    bool over = !failed || limit.stopped() || again >= limit.at();
     if (over || (unknown && how == repeats::once)) {
       decision out(std::move(a), lost || unknown);
       co_return out;

@@ -17,7 +17,7 @@ constexpr milliseconds one_try{5000};
 /// reports an internal failure.
 /// @param each time limit of one try @returns the last response.
 /// @pre repeating the request is harmless
-task<answer> ask_until_answered(environment& env, request q, patience limit, milliseconds each);
+task<answer> ask_until_answered(environment& env, request q, deadline limit, milliseconds each);
 
 struct decision {
   answer last;
@@ -38,7 +38,7 @@ enum class repeats : std::uint8_t {
 /// Sends a write until its outcome is decided. After a lost response it requests the outcome of the
 /// idempotency key, which cancels the write if it has not happened
 /// (docs/reference/exactly-once.md). Consul has no outcomes.
-task<decision> write_once(environment& env, request plain, patience limit, backoff pauses, repeats how);
+task<decision> write_once(environment& env, request plain, deadline limit, backoff pauses, repeats how);
 
 /// Whether to retry: there was no response, or the server failed.
 bool is_failure(const answer& a);

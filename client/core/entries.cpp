@@ -7,7 +7,7 @@ namespace belay {
 inline namespace v0 {
 namespace detail {
 
-task<result<entry>> update_entry(environment& env, std::string key, const entry_change& fn, patience limit,
+task<result<entry>> update_entry(environment& env, std::string key, const entry_change& fn, deadline limit,
                                  backoff pauses) {
   for (;;) {
     auto before = co_await read_key(env, key, limit);
@@ -44,7 +44,7 @@ task<result<entry>> update_entry(environment& env, std::string key, const entry_
     if (made.lost && !CLIENT_MUTANT(lost_write_repeated))
       co_return error(outcome::unknown, reason::no_answer, "a response was lost, and the key has changed since");
     auto again = env.now() + pauses.next(env);
-    if (again >= limit.deadline())
+    if (again >= limit.at())
       co_return error(outcome::refused, reason::index, "other clients wrote first until the deadline");
     bool came = co_await sleep_until(env, again, limit);
     if (!came)

@@ -23,7 +23,7 @@ using entry_change = std::function<std::optional<value_and_flags>(const std::opt
 /// Like belay::update(), with flags.
 /// @param fn must outlive the task; called again if another client wrote meanwhile
 /// @returns what is there afterwards; of the numbers only the flags are set
-task<result<entry>> update_entry(environment& env, std::string key, const entry_change& fn, patience limit,
+task<result<entry>> update_entry(environment& env, std::string key, const entry_change& fn, deadline limit,
                                  backoff pauses);
 
 } // namespace detail

@@ -193,7 +193,7 @@ void stopper::wake_all() {
       h->op->env_.stop(*h->op);
 }
 
-error patience::why() const {
+error deadline::why() const {
   if (stop_ && stop_->stopped())
     return error(outcome::refused, reason::stopped, "stopped by the caller");
   if (stopped())

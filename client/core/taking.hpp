@@ -13,27 +13,27 @@ namespace belay {
 inline namespace v0 {
 namespace detail {
 
-inline task<result<hold>> take_mutex(session& s, std::string key, mutex_options options, patience limit) {
+inline task<result<hold>> take_mutex(session& s, std::string key, mutex_options options, deadline limit) {
   mutex lock(s, key, options);
   result<hold> h = co_await lock.acquire(limit);
   co_return std::move(h);
 }
 
 inline task<result<hold>> take_permits(session& s, std::string name, std::uint64_t most, recipe how,
-                                       std::uint64_t permits, patience limit) {
+                                       std::uint64_t permits, deadline limit) {
   semaphore all(s, name, most, how);
   result<hold> h = co_await all.acquire(permits, limit);
   co_return std::move(h);
 }
 
-inline task<result<hold>> take_office(session& s, std::string name, recipe how, std::string value, patience limit) {
+inline task<result<hold>> take_office(session& s, std::string name, recipe how, std::string value, deadline limit) {
   election office(s, name, how);
   result<hold> h = co_await office.campaign(value, limit);
   co_return std::move(h);
 }
 
 /// @pre the session is open if `how` is automatic
-inline task<result<std::optional<leader>>> look_at_office(session& s, std::string name, recipe how, patience limit) {
+inline task<result<std::optional<leader>>> look_at_office(session& s, std::string name, recipe how, deadline limit) {
   bool claims = how == recipe::claims || (how == recipe::automatic && s.has_claims());
   election_observer seen(s.env(), name, claims);
   result<std::optional<leader>> now = co_await seen.next(limit);
@@ -49,7 +49,7 @@ public:
   session* operator->() noexcept { return &it_; }
 
   /// One of the callers opens it, the others wait.
-  task<status> open(patience limit) {
+  task<status> open(deadline limit) {
     for (;;) {
       bool have = it_.state() == session_state::live || it_.state() == session_state::uncertain;
       if (have)
@@ -57,7 +57,7 @@ public:
       if (limit.over(it_.env().now()))
         co_return limit.why();
       if (opening_) {
-        co_await sleep_until(it_.env(), limit.deadline(), limit.stop(), &opened_);
+        co_await sleep_until(it_.env(), limit.at(), limit.stop(), &opened_);
         continue;
       }
       opening_scope mine(*this);

@@ -76,7 +76,7 @@ request unlocked_at(std::string_view key, std::uint64_t index, std::string_view 
   return transaction().check_index(key, index).unlock(key, value, flags, session).asked().repeatable();
 }
 
-task<decision> commit(environment& env, const transaction& t, patience limit, repeats how) {
+task<decision> commit(environment& env, const transaction& t, deadline limit, repeats how) {
   request q = t.asked();
   backoff pauses(milliseconds(50));
   decision made = co_await write_once(env, q, limit, pauses, how);

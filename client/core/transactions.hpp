@@ -59,7 +59,7 @@ inline bool is_conflict(const decision& d) {
 
 /// Sends it until its outcome is decided.
 /// @param how whether repeats take effect at most once
-task<decision> commit(environment& env, const transaction& t, patience limit, repeats how);
+task<decision> commit(environment& env, const transaction& t, deadline limit, repeats how);
 
 } // namespace detail
 } // namespace v0

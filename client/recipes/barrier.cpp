@@ -99,9 +99,9 @@ std::string text_of(const round_state& r) {
 /// round, and changes by check-and-set only, while all that it lists are alive. A participant adds
 /// itself, and passes when a list with all participants has it. After a list that may have it was
 /// written, giving up is *unknown*: the others may have passed.
-task<result<barrier_pass>> barrier::enter(patience whole) {
+task<result<barrier_pass>> barrier::enter(deadline whole) {
   environment& env = session_.env();
-  patience limit = whole.with(session_.ended());
+  deadline limit = whole.with(session_.ended());
   if (participants_ < 1 || participants_ > participants_max)
     co_return error(outcome::refused, reason::invalid, "a barrier has 1 to 24 participants");
   if (!session_.safe())
@@ -113,7 +113,7 @@ task<result<barrier_pass>> barrier::enter(patience whole) {
     auto why = detail::given_up(session_, id, limit, env.now());
     if (why)
       co_return *why;
-    co_await sleep_until(env, limit.deadline(), whole.stop(), &session_.turns());
+    co_await sleep_until(env, limit.at(), whole.stop(), &session_.turns());
   }
   // Each call has a key of its own, so late requests cannot affect later calls.
   std::string call = detail::fresh_id(env);
@@ -213,7 +213,7 @@ task<result<barrier_pass>> barrier::enter(patience whole) {
   }
 }
 
-task<status> barrier::leave(barrier_pass pass, patience limit) {
+task<status> barrier::leave(barrier_pass pass, deadline limit) {
   environment& env = session_.env();
   std::string id = session_.id();
   status gone = co_await pass.held_.release(limit);

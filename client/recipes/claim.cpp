@@ -13,9 +13,9 @@ namespace detail {
 
 /// Repeats one request with one ID, which keeps its position in the server's queue, until the claim
 /// is held or the deadline has passed. On every other way out, `held` gives the claim back.
-task<result<hold>> take(session& s, claim wanted, patience whole) {
+task<result<hold>> take(session& s, claim wanted, deadline whole) {
   environment& env = s.env();
-  patience limit = whole.with(s.ended());
+  deadline limit = whole.with(s.ended());
   if (!s.safe())
     co_return session_error(s);
   std::string session_id = s.id();
@@ -27,7 +27,7 @@ task<result<hold>> take(session& s, claim wanted, patience whole) {
     auto over = given_up(s, session_id, limit, env.now());
     if (over)
       co_return *over;
-    co_await sleep_until(env, limit.deadline(), whole.stop(), &s.turns());
+    co_await sleep_until(env, limit.at(), whole.stop(), &s.turns());
   }
   request give_back("DELETE", request::path_of("/v1/claim/", wanted.name));
   give_back.query("id", id);
@@ -38,7 +38,7 @@ task<result<hold>> take(session& s, claim wanted, patience whole) {
     auto over = given_up(s, session_id, limit, now);
     if (over)
       co_return *over;
-    auto left = until(now, limit.deadline());
+    auto left = until(now, limit.at());
     auto wait = std::min(wait_within(left), longest_wait);
     request q("PUT", request::path_of("/v1/claim/", wanted.name));
     q.query("session", session_id).query("id", id).query("kind", wanted.kind);
@@ -62,7 +62,7 @@ task<result<hold>> take(session& s, claim wanted, patience whole) {
     if (a.status() == 409 && a.header("X-Belay-Reason") == "deadlock") {
       // Another hold of this session is in the way: its release wakes this task.
       auto look_again = env.now() + milliseconds(500);
-      co_await sleep_until(env, std::min(look_again, limit.deadline()), whole.stop(), &s.turns());
+      co_await sleep_until(env, std::min(look_again, limit.at()), whole.stop(), &s.turns());
       continue;
     }
     error why = a.judge(true);

@@ -66,10 +66,10 @@ clock_verdict clock_guard::look() {
   return decide();
 }
 
-task<result<clock_verdict>> clock_guard::sample(patience limit) {
+task<result<clock_verdict>> clock_guard::sample(deadline limit) {
   auto before = options_.wall();
   request q("GET", "/v1/status/leader");
-  answer a = co_await ask(env_, q, limit.deadline(), limit);
+  answer a = co_await ask(env_, q, limit.at(), limit);
   auto after = options_.wall();
   own_ = of_own_clocks();
   decide();

@@ -23,7 +23,7 @@ std::optional<std::int64_t> number_in(const std::string& text) {
 counter::counter(environment& env, std::string key, std::int64_t least, std::int64_t most)
     : env_(env), key_(std::move(key)), least_(least), most_(most) {}
 
-task<result<std::int64_t>> counter::read(patience limit) {
+task<result<std::int64_t>> counter::read(deadline limit) {
   result<reading> now = co_await read_key(env_, key_, limit);
   if (!now)
     co_return now.why();
@@ -35,7 +35,7 @@ task<result<std::int64_t>> counter::read(patience limit) {
   co_return *n;
 }
 
-task<result<std::int64_t>> counter::add(std::int64_t n, patience limit) {
+task<result<std::int64_t>> counter::add(std::int64_t n, deadline limit) {
   reason refused = reason::none;
   auto added = [&refused, n, this](const std::optional<entry>& now) -> std::optional<std::string> {
     auto before = now ? number_in(now->value) : std::optional<std::int64_t>(0);

@@ -67,7 +67,7 @@ bool same(const std::optional<leader>& a, const std::optional<leader>& b) {
 
 election::election(session& s, std::string name, recipe how) : session_(s), name_(std::move(name)), how_(how) {}
 
-task<result<hold>> election::campaign(std::string value, patience limit) {
+task<result<hold>> election::campaign(std::string value, deadline limit) {
   if (!session_.has_claims() && how_ == recipe::claims)
     co_return error(outcome::refused, reason::unsupported, "this requires claims, which the server does not support");
   if (!session_.has_claims() || how_ == recipe::keys) {
@@ -83,7 +83,7 @@ task<result<hold>> election::campaign(std::string value, patience limit) {
   co_return std::move(held);
 }
 
-task<status> election::hand_over(hold& office, patience limit, std::string to) {
+task<status> election::hand_over(hold& office, deadline limit, std::string to) {
   if (office.claim_id().empty())
     co_return error(outcome::refused, reason::unsupported, "this requires claims, which the server does not support");
   if (!office.safe())
@@ -93,10 +93,10 @@ task<status> election::hand_over(hold& office, patience limit, std::string to) {
   request q = transfer_request(name_, "/transfer", id, to);
   // The next leader may start before the response arrives.
   office.passing_on(!CLIENT_MUTANT(office_safe_while_passed_on));
-  answer a = co_await ask(env, q, limit.deadline(), limit);
+  answer a = co_await ask(env, q, limit.at(), limit);
   if (knows_no_transfer(a)) {
     request old = transfer_request(name_, "/hand-over", id, to);
-    answer again = co_await ask(env, old, limit.deadline(), limit);
+    answer again = co_await ask(env, old, limit.at(), limit);
     a = std::move(again);
   }
   office.passing_on(false);
@@ -111,9 +111,9 @@ task<status> election::hand_over(hold& office, patience limit, std::string to) {
   co_return why;
 }
 
-task<result<std::optional<leader>>> election_observer::next(patience limit) {
+task<result<std::optional<leader>>> election_observer::next(deadline limit) {
   for (;;) {
-    auto wait = std::min(detail::until(env_.now(), limit.deadline()), milliseconds(60000));
+    auto wait = std::min(detail::until(env_.now(), limit.at()), milliseconds(60000));
     request q("GET", request::path_of(claims_ ? "/v1/claim/" : "/v1/kv/", name_));
     q.query("index", std::to_string(seen_)).query("wait", detail::text_of(wait));
     answer a = co_await detail::ask_until_answered(env_, q, limit, wait + wait / 16 + detail::answer_slack);

@@ -7,7 +7,7 @@ namespace belay {
 inline namespace v0 {
 
 task<status> put_under(session& s, const hold& h, std::string lock, std::string key, std::string value,
-                       patience limit) {
+                       deadline limit) {
   environment& env = s.env();
   if (h.fence() == 0)
     co_return error(outcome::refused, reason::held, "this lock has no fencing token");

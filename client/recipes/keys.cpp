@@ -43,7 +43,7 @@ result<tree_reading> tree_reading_of(const answer& a) {
 
 } // namespace
 
-task<result<reading>> read_key(environment& env, std::string key, patience limit) {
+task<result<reading>> read_key(environment& env, std::string key, deadline limit) {
   request q("GET", request::path_of("/v1/kv/", key));
   q.query("consistent");
   answer a = co_await detail::ask_until_answered(env, q, limit, detail::one_try);
@@ -52,8 +52,8 @@ task<result<reading>> read_key(environment& env, std::string key, patience limit
 }
 
 task<result<reading>> await_key(environment& env, std::string key, std::uint64_t index, milliseconds wait,
-                                patience limit) {
-  auto longest = std::min(wait, detail::until(env.now(), limit.deadline()));
+                                deadline limit) {
+  auto longest = std::min(wait, detail::until(env.now(), limit.at()));
   request q("GET", request::path_of("/v1/kv/", key));
   q.query("index", std::to_string(index));
   q.query("wait", detail::text_of(longest));
@@ -64,7 +64,7 @@ task<result<reading>> await_key(environment& env, std::string key, std::uint64_t
   co_return out;
 }
 
-task<result<tree_reading>> read_tree(environment& env, std::string prefix, patience limit) {
+task<result<tree_reading>> read_tree(environment& env, std::string prefix, deadline limit) {
   request q("GET", request::path_of("/v1/kv/", prefix));
   q.query("recurse").query("consistent");
   answer a = co_await detail::ask_until_answered(env, q, limit, detail::one_try);
@@ -73,8 +73,8 @@ task<result<tree_reading>> read_tree(environment& env, std::string prefix, patie
 }
 
 task<result<tree_reading>> await_tree(environment& env, std::string prefix, std::uint64_t index, milliseconds wait,
-                                      patience limit) {
-  auto longest = std::min(wait, detail::until(env.now(), limit.deadline()));
+                                      deadline limit) {
+  auto longest = std::min(wait, detail::until(env.now(), limit.at()));
   request q("GET", request::path_of("/v1/kv/", prefix));
   q.query("recurse").query("consistent").query("index", std::to_string(index)).query("wait", detail::text_of(longest));
   auto each = longest + longest / 16 + detail::one_try;
@@ -83,7 +83,7 @@ task<result<tree_reading>> await_tree(environment& env, std::string prefix, std:
   co_return out;
 }
 
-task<status> put_key(environment& env, std::string key, std::string value, patience limit) {
+task<status> put_key(environment& env, std::string key, std::string value, deadline limit) {
   request q("PUT", request::path_of("/v1/kv/", key));
   q.body(std::move(value));
   backoff pauses(milliseconds(50));
@@ -94,7 +94,7 @@ task<status> put_key(environment& env, std::string key, std::string value, patie
   co_return why;
 }
 
-task<result<std::string>> update(environment& env, std::string key, change fn, patience limit, backoff pauses) {
+task<result<std::string>> update(environment& env, std::string key, change fn, deadline limit, backoff pauses) {
   detail::entry_change keeps_flags = [&fn](const std::optional<entry>& now) {
     std::optional<detail::value_and_flags> out;
     if (auto wanted = fn(now))
@@ -107,7 +107,7 @@ task<result<std::string>> update(environment& env, std::string key, change fn, p
   co_return there->value;
 }
 
-task<result<erased>> erase_if(environment& env, std::string key, std::uint64_t index, patience limit) {
+task<result<erased>> erase_if(environment& env, std::string key, std::uint64_t index, deadline limit) {
   // A plain delete with cas responds `true` for a missing key; a transaction distinguishes the two.
   detail::transaction t;
   if (!CLIENT_MUTANT(erased_unseen))
@@ -130,7 +130,7 @@ task<result<erased>> erase_if(environment& env, std::string key, std::uint64_t i
   co_return what;
 }
 
-task<result<erased>> erase_tree_if(environment& env, std::string prefix, std::uint64_t index, patience limit) {
+task<result<erased>> erase_tree_if(environment& env, std::string prefix, std::uint64_t index, deadline limit) {
   result<tree_reading> now = co_await read_tree(env, prefix, limit);
   if (!now)
     co_return now.why();

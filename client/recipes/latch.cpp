@@ -10,7 +10,7 @@
 namespace belay {
 inline namespace v0 {
 
-task<result<std::uint64_t>> latch::count_down(patience limit, std::uint64_t n) {
+task<result<std::uint64_t>> latch::count_down(deadline limit, std::uint64_t n) {
   bool wrong = false;
   std::uint64_t count = count_;
   auto counted = [&wrong, n, count](const std::optional<entry>& now) -> std::optional<std::string> {
@@ -31,7 +31,7 @@ task<result<std::uint64_t>> latch::count_down(patience limit, std::uint64_t n) {
   co_return *left;
 }
 
-task<status> latch::wait(patience limit) {
+task<status> latch::wait(deadline limit) {
   std::uint64_t seen = 0;
   for (;;) {
     result<reading> now = co_await await_key(env_, key_, seen, detail::longest_wait, limit);

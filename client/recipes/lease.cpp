@@ -68,7 +68,7 @@ void hold::drop() noexcept {
   forget();
 }
 
-task<status> hold::release(patience limit) {
+task<status> hold::release(deadline limit) {
   if (!session_)
     co_return nothing();
   if (!safe()) {

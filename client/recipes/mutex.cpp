@@ -18,7 +18,7 @@ mutex::mutex(session& s, std::string key, mutex_options options)
 
 /// Consul has no fencing tokens. The index of the key, read while it is held, is smaller than that
 /// of any later grant. @returns 0 if the key is not locked by that session, or cannot be read
-task<std::uint64_t> mutex::fence_of_key(std::string id, patience limit) {
+task<std::uint64_t> mutex::fence_of_key(std::string id, deadline limit) {
   environment& env = session_.env();
   result<reading> now = co_await read_key(env, key_, limit);
   if (now && now->found && now->found->session == id)
@@ -43,9 +43,9 @@ giving_back mutex::release_of(const std::string& id) {
 /// Tasks of one session take turns. The first of them repeats one request, which queues at the
 /// server, until the lock is granted or the deadline has passed. Consul does not queue: there it
 /// waits until the key is free, and tries again.
-task<result<hold>> mutex::acquire(patience whole) {
+task<result<hold>> mutex::acquire(deadline whole) {
   environment& env = session_.env();
-  patience limit = whole.with(session_.ended());
+  deadline limit = whole.with(session_.ended());
   if (!session_.safe())
     co_return detail::session_error(session_);
   if (options_.how == recipe::claims) {
@@ -63,7 +63,7 @@ task<result<hold>> mutex::acquire(patience whole) {
     auto why = detail::given_up(session_, id, limit, env.now());
     if (why)
       co_return *why;
-    co_await sleep_until(env, limit.deadline(), whole.stop(), &session_.turns());
+    co_await sleep_until(env, limit.at(), whole.stop(), &session_.turns());
   }
 
   hold held(session_, release_of(id), std::move(mine));
@@ -73,7 +73,7 @@ task<result<hold>> mutex::acquire(patience whole) {
     auto over = detail::given_up(session_, id, limit, now);
     if (over)
       co_return *over;
-    auto left = detail::until(now, limit.deadline());
+    auto left = detail::until(now, limit.at());
     auto wait = std::min(detail::wait_within(left), detail::longest_wait);
     request q("PUT", request::path_of("/v1/kv/", key_));
     q.query("acquire", id).query("flags", std::to_string(options_.flags)).query("queue", detail::text_of(wait));
@@ -115,7 +115,7 @@ task<result<hold>> mutex::acquire(patience whole) {
 }
 
 /// @returns whether the key was locked at the time of the call; true if that is unknown
-task<bool> mutex::wait_while_locked(patience limit) {
+task<bool> mutex::wait_while_locked(deadline limit) {
   environment& env = session_.env();
   std::uint64_t seen = 0;
   bool was_locked = false;

@@ -72,14 +72,14 @@ std::shared_ptr<const key_table> near_cache::table() {
   return nullptr;
 }
 
-task<result<std::shared_ptr<const key_table>>> near_cache::read(patience limit) {
+task<result<std::shared_ptr<const key_table>>> near_cache::read(deadline limit) {
   for (;;) {
     auto now = table();
     if (now)
       co_return now;
     if (limit.over(env_.now()))
       co_return last_error_;
-    co_await sleep_until(env_, limit.deadline(), limit.stop(), &answered_);
+    co_await sleep_until(env_, limit.at(), limit.stop(), &answered_);
   }
 }
 

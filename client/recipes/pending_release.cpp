@@ -19,7 +19,7 @@ void giving_back::begin_anew(environment& env) {
     idempotency_key_ = detail::fresh_id(env);
 }
 
-task<answer> giving_back::ask(environment& env, giving_back what, patience limit) {
+task<answer> giving_back::ask(environment& env, giving_back what, deadline limit) {
   for (;;) {
     if (!what.question_) {
       result<reading> now = co_await read_key(env, what.key_, limit);
@@ -33,7 +33,7 @@ task<answer> giving_back::ask(environment& env, giving_back what, patience limit
     request q = *what.question_;
     if (!what.idempotency_key_.empty() && !CLIENT_MUTANT(late_release_counts))
       q.header("Idempotency-Key", what.idempotency_key_);
-    answer a = co_await belay::ask(env, q, limit.deadline(), limit);
+    answer a = co_await belay::ask(env, q, limit.at(), limit);
     if (detail::is_failure(a))
       co_return a;
     if (!what.idempotency_key_.empty() && detail::knows_no_keys(a)) {

@@ -29,7 +29,7 @@ giving_back back_in_queue(const std::string& key, const std::string& id) {
 
 } // namespace
 
-task<status> queue::put(std::string value, patience limit) {
+task<status> queue::put(std::string value, deadline limit) {
   environment& env = session_.env();
   // Each item has a unique name; the order is that of the log.
   request q("PUT", request::path_of("/v1/kv/", name_ + "/" + detail::fresh_id(env)));
@@ -45,9 +45,9 @@ task<status> queue::put(std::string value, patience limit) {
 
 /// Lists the items, oldest first, and locks the first one that no other session and no other task
 /// of this session holds. If all are held it waits for a change under the prefix.
-task<result<queue_item>> queue::take(patience whole) {
+task<result<queue_item>> queue::take(deadline whole) {
   environment& env = session_.env();
-  patience limit = whole.with(session_.ended());
+  deadline limit = whole.with(session_.ended());
   if (!session_.safe())
     co_return detail::session_error(session_);
   std::string id = session_.id();
@@ -112,7 +112,7 @@ task<result<queue_item>> queue::take(patience whole) {
   }
 }
 
-task<status> queue::ack(queue_item item, patience limit) {
+task<status> queue::ack(queue_item item, deadline limit) {
   if (!item.safe() && !CLIENT_MUTANT(queue_acks_unheld))
     co_return error(outcome::refused, reason::session, "the item was lost before it was acknowledged");
   environment& env = session_.env();
@@ -135,7 +135,7 @@ task<status> queue::ack(queue_item item, patience limit) {
   co_return error(outcome::refused, reason::session, "the item was no longer held");
 }
 
-task<status> queue::give_back(queue_item item, patience limit) {
+task<status> queue::give_back(queue_item item, deadline limit) {
   if (!item.safe())
     co_return error(outcome::refused, reason::session, "the item was lost before it was released");
   environment& env = session_.env();
@@ -151,7 +151,7 @@ task<status> queue::give_back(queue_item item, patience limit) {
   co_return nothing();
 }
 
-task<result<std::uint64_t>> queue::size(patience limit) {
+task<result<std::uint64_t>> queue::size(deadline limit) {
   result<tree_reading> now = co_await read_tree(session_.env(), name_ + "/", limit);
   if (!now)
     co_return now.why();

@@ -34,7 +34,7 @@ void recursive_mutex::left(const std::string& owner) noexcept {
   asked_.wake_all();
 }
 
-task<result<recursive_mutex::level>> recursive_mutex::acquire(std::string owner, patience whole) {
+task<result<recursive_mutex::level>> recursive_mutex::acquire(std::string owner, deadline whole) {
   environment& env = session_.env();
   for (;;) {
     auto known = sections_.find(owner);
@@ -52,7 +52,7 @@ task<result<recursive_mutex::level>> recursive_mutex::acquire(std::string owner,
     if (whole.over(env.now()))
       co_return whole.why();
     have = nullptr;
-    co_await sleep_until(env, whole.deadline(), whole.stop(), &asked_);
+    co_await sleep_until(env, whole.at(), whole.stop(), &asked_);
   }
   asking_mark mark(*this, owner);
   result<hold> held = co_await lock_.acquire(whole);
@@ -90,7 +90,7 @@ void recursive_mutex::level::drop() noexcept {
     mine->held.drop();
 }
 
-task<status> recursive_mutex::level::release(patience limit) {
+task<status> recursive_mutex::level::release(deadline limit) {
   auto mine = std::move(section_);
   if (!mine)
     co_return nothing();

@@ -45,7 +45,7 @@ public:
 compensated_section::compensated_section(session& s, const std::string& name, undo how)
     : session_(s), lock_key_(name + "/.lock"), intent_key_(name + "/.intent"), undo_(std::move(how)) {}
 
-task<status> compensated_section::take(patience limit) {
+task<status> compensated_section::take(deadline limit) {
   mutex lock(session_, lock_key_);
   result<hold> held = co_await lock.acquire(limit);
   if (!held)
@@ -62,7 +62,7 @@ void compensated_section::drop() noexcept {
 }
 
 /// Writes the text if the key is unchanged and the lock is still held. Empty: erases the key.
-task<status> compensated_section::write(std::string text, patience limit) {
+task<status> compensated_section::write(std::string text, deadline limit) {
   if (!held_.safe())
     co_return detail::session_error(session_);
   detail::transaction t;
@@ -89,7 +89,7 @@ task<status> compensated_section::write(std::string text, patience limit) {
 }
 
 /// @pre the lock is held
-task<result<std::uint64_t>> compensated_section::undo_left(patience limit) {
+task<result<std::uint64_t>> compensated_section::undo_left(deadline limit) {
   result<reading> now = co_await read_key(session_.env(), intent_key_, limit);
   if (!now)
     co_return now.why();
@@ -129,7 +129,7 @@ task<result<std::uint64_t>> compensated_section::undo_left(patience limit) {
   co_return undone;
 }
 
-task<status> compensated_section::begin(std::string section, patience limit) {
+task<status> compensated_section::begin(std::string section, deadline limit) {
   status taken = co_await take(limit);
   if (!taken)
     co_return taken;
@@ -147,7 +147,7 @@ task<status> compensated_section::begin(std::string section, patience limit) {
   co_return noted;
 }
 
-task<status> compensated_section::step(std::string what, std::string data, patience limit) {
+task<status> compensated_section::step(std::string what, std::string data, deadline limit) {
   noted_step s;
   s.section = section_;
   s.number = steps_.size();
@@ -159,14 +159,14 @@ task<status> compensated_section::step(std::string what, std::string data, patie
   co_return noted;
 }
 
-task<status> compensated_section::commit(patience limit) {
+task<status> compensated_section::commit(deadline limit) {
   std::string none;
   status gone = co_await write(none, limit);
   drop();
   co_return gone;
 }
 
-task<status> compensated_section::roll_back(patience limit) {
+task<status> compensated_section::roll_back(deadline limit) {
   result<std::uint64_t> undone = co_await undo_left(limit);
   drop();
   if (!undone)
@@ -174,7 +174,7 @@ task<status> compensated_section::roll_back(patience limit) {
   co_return nothing();
 }
 
-task<result<std::uint64_t>> compensated_section::recover(patience limit) {
+task<result<std::uint64_t>> compensated_section::recover(deadline limit) {
   status taken = co_await take(limit);
   if (!taken)
     co_return taken.why();

@@ -72,7 +72,7 @@ std::optional<request> contender_removed_at(const entry& now) {
 semaphore::semaphore(session& s, std::string name, std::uint64_t limit, recipe how)
     : session_(s), name_(std::move(name)), limit_(limit), how_(how) {}
 
-task<result<hold>> semaphore::acquire(std::uint64_t permits, patience limit) {
+task<result<hold>> semaphore::acquire(std::uint64_t permits, deadline limit) {
   bool claims = session_.has_claims() && how_ != recipe::keys;
   if (!claims && (how_ == recipe::claims || permits != 1))
     co_return error(outcome::refused, reason::unsupported, "this requires claims, which the server does not support");
@@ -90,9 +90,9 @@ task<result<hold>> semaphore::acquire(std::uint64_t permits, patience limit) {
 /// Consul's recipe for semaphores. Each client locks a contender key under the name. The key
 /// `.lock` lists the holders and changes by check-and-set only. A client waits until the list has
 /// fewer holders than the limit, and then adds itself.
-task<result<hold>> semaphore::acquire_slot(patience whole) {
+task<result<hold>> semaphore::acquire_slot(deadline whole) {
   environment& env = session_.env();
-  patience limit = whole.with(session_.ended());
+  deadline limit = whole.with(session_.ended());
   if (!session_.safe())
     co_return detail::session_error(session_);
   std::string id = session_.id();
@@ -104,7 +104,7 @@ task<result<hold>> semaphore::acquire_slot(patience whole) {
     auto why = detail::given_up(session_, id, limit, env.now());
     if (why)
       co_return *why;
-    co_await sleep_until(env, limit.deadline(), whole.stop(), &session_.turns());
+    co_await sleep_until(env, limit.at(), whole.stop(), &session_.turns());
   }
   // A holder without its contender key does not count.
   hold held(session_, giving_back(own_key, contender_removed_at), std::move(mine));
@@ -126,7 +126,7 @@ task<result<hold>> semaphore::acquire_slot(patience whole) {
     auto over = detail::given_up(session_, id, limit, env.now());
     if (over)
       co_return *over;
-    auto wait = std::min(detail::until(env.now(), limit.deadline()), milliseconds(60000));
+    auto wait = std::min(detail::until(env.now(), limit.at()), milliseconds(60000));
     request q("GET", request::path_of("/v1/kv/", name_ + "/"));
     q.query("recurse").query("consistent").query("index", std::to_string(seen)).query("wait", detail::text_of(wait));
     answer a = co_await detail::ask_until_answered(env, q, limit, wait + wait / 16 + detail::answer_slack);
@@ -157,7 +157,7 @@ task<result<hold>> semaphore::acquire_slot(patience whole) {
       request change("PUT", request::path_of("/v1/kv/", lock_key));
       change.query("cas", std::to_string(now->table_index)).query("flags", std::to_string(slot_flags));
       change.body(detail::text_of(now->table)).repeatable();
-      answer changed = co_await ask(env, change, limit.deadline(), limit);
+      answer changed = co_await ask(env, change, limit.at(), limit);
       have = !listed && detail::says_true(changed);
     }
     seen = 0;

@@ -46,7 +46,7 @@ request session::creation() const {
   return q;
 }
 
-task<status> session::open(patience limit) {
+task<status> session::open(deadline limit) {
   if (!probed_) {
     request q("GET", "/v1/claims");
     q.query("prefix", "belay/");
@@ -70,7 +70,7 @@ task<status> session::open(patience limit) {
   for (;;) {
     auto asked = env_.now();
     // If a response is lost, its session holds nothing and ends by its TTL: retrying is harmless.
-    auto deadline = std::min(limit.deadline(), asked + options_.ttl / 3);
+    auto deadline = std::min(limit.at(), asked + options_.ttl / 3);
     answer a = co_await ask(env_, question, deadline, limit);
     auto id = detail::id_in(a.body());
     if (a.status() == 200 && id) {
@@ -89,7 +89,7 @@ task<status> session::open(patience limit) {
       co_return nothing();
     }
     auto again = env_.now() + pauses.next(env_);
-    if (!detail::is_failure(a) || limit.stopped() || again >= limit.deadline()) {
+    if (!detail::is_failure(a) || limit.stopped() || again >= limit.at()) {
       error why = a.judge(true);
       co_return why;
     }
@@ -99,14 +99,14 @@ task<status> session::open(patience limit) {
   }
 }
 
-task<status> session::close(patience limit) {
+task<status> session::close(deadline limit) {
   if (state_ == session_state::closed)
     co_return nothing();
   // Releases come first: what the session still holds at its end is withheld for the lock delay.
   closing_ = true;
   closing_bell_.stop();
   while (owes() && !limit.over(env_.now()) && !ended_.stopped())
-    co_await sleep_until(env_, limit.deadline(), limit.stop(), &paid_);
+    co_await sleep_until(env_, limit.at(), limit.stop(), &paid_);
   request q("PUT", request::path_of("/v1/session/destroy/", id_));
   state_ = session_state::closed;
   lost_because_.clear();
@@ -238,7 +238,7 @@ task<void> session::pay() {
     debt_bell_.reset();
     if (debts_.empty())
       continue;
-    patience each(env_.now() + debt_try, &ended_);
+    deadline each(env_.now() + debt_try, &ended_);
     answer a = co_await giving_back::ask(env_, debts_.front().what, each);
     if (ended_.stopped())
       co_return;

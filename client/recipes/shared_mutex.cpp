@@ -8,7 +8,7 @@
 namespace belay {
 inline namespace v0 {
 
-task<result<hold>> shared_mutex::take(std::string mode, std::string value, patience limit) {
+task<result<hold>> shared_mutex::take(std::string mode, std::string value, deadline limit) {
   if (!session_.has_claims())
     co_return error(outcome::refused, reason::unsupported, "this requires claims, which the server does not support");
   detail::claim wanted(name_, "rw");
@@ -18,17 +18,17 @@ task<result<hold>> shared_mutex::take(std::string mode, std::string value, patie
   co_return std::move(held);
 }
 
-task<result<hold>> shared_mutex::acquire(patience limit, std::string value) {
+task<result<hold>> shared_mutex::acquire(deadline limit, std::string value) {
   result<hold> held = co_await take("exclusive", value, limit);
   co_return std::move(held);
 }
 
-task<result<hold>> shared_mutex::acquire_shared(patience limit, std::string value) {
+task<result<hold>> shared_mutex::acquire_shared(deadline limit, std::string value) {
   result<hold> held = co_await take("shared", value, limit);
   co_return std::move(held);
 }
 
-task<status> shared_mutex::downgrade(hold& alone, patience limit) {
+task<status> shared_mutex::downgrade(hold& alone, deadline limit) {
   if (!alone.safe())
     co_return detail::session_error(session_);
   environment& env = session_.env();

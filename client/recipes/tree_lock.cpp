@@ -32,7 +32,7 @@ void tree_hold::drop() noexcept {
     claims.pop_back();
 }
 
-task<status> tree_hold::release(patience limit) {
+task<status> tree_hold::release(deadline limit) {
   status out = nothing();
   std::vector<hold> claims = std::move(claims_);
   while (!claims.empty()) {
@@ -44,7 +44,7 @@ task<status> tree_hold::release(patience limit) {
   co_return out;
 }
 
-task<result<tree_hold>> tree_lock::acquire(std::string path, patience limit) {
+task<result<tree_hold>> tree_lock::acquire(std::string path, deadline limit) {
   if (!session_.has_claims())
     co_return error(outcome::refused, reason::unsupported, "this requires claims, which the server does not support");
   auto nodes = nodes_to(root_, path);

@@ -29,7 +29,7 @@ inline error session_error(const session& s) {
 }
 
 /// Whether to stop waiting for a grant to the session with that ID: nullopt, or the error.
-inline std::optional<error> given_up(session& s, const std::string& id, const patience& limit, instant now) {
+inline std::optional<error> given_up(session& s, const std::string& id, const deadline& limit, instant now) {
   if (s.id() != id || s.ended().stopped())
     return session_error(s);
   if (limit.over(now))

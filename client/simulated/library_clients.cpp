@@ -79,7 +79,7 @@ std::string name_of_try(const process& me, std::uint64_t number) {
   return me.name() + "." + std::to_string(me.life()) + "." + std::to_string(number);
 }
 
-task<> follow(process& me, board& b, consumer& member, patience limit) {
+task<> follow(process& me, board& b, consumer& member, deadline limit) {
   result<delivery> next = co_await member.next(limit);
   if (!next)
     co_return;
@@ -102,12 +102,12 @@ task<> follow(process& me, board& b, consumer& member, patience limit) {
     b.acknowledged("change acknowledged", next->place);
 }
 
-task<> put_item(board& b, queue& items, std::string value, patience limit) {
+task<> put_item(board& b, queue& items, std::string value, deadline limit) {
   status put = co_await items.put(value, limit);
   b.counts["item put"] += put ? 1 : 0;
 }
 
-task<> take_item(process& me, board& b, queue& items, patience limit) {
+task<> take_item(process& me, board& b, queue& items, deadline limit) {
   result<queue_item> item = co_await items.take(limit);
   if (!item)
     co_return;
@@ -125,7 +125,7 @@ task<> take_item(process& me, board& b, queue& items, patience limit) {
     b.acknowledged("item acknowledged", key);
 }
 
-task<> meet(board& b, barrier& all, patience limit) {
+task<> meet(board& b, barrier& all, deadline limit) {
   result<barrier_pass> pass = co_await all.enter(limit);
   if (!pass)
     co_return;
@@ -134,7 +134,7 @@ task<> meet(board& b, barrier& all, patience limit) {
   b.counts["barrier left"] += left ? 1 : 0;
 }
 
-task<> work_in_section(process& me, board& b, compensated_section& section, std::string name, patience limit) {
+task<> work_in_section(process& me, board& b, compensated_section& section, std::string name, deadline limit) {
   status begun = co_await section.begin(name, limit);
   if (!begun) {
     section.drop();
@@ -199,7 +199,7 @@ task<> live(process& me, board& b) {
   compensated_section section(s, b.settings.own_prefix + "section", undo_by(b));
   for (std::uint64_t turn = 1; !b.stop.stopped(); ++turn) {
     if (!s.safe()) {
-      patience opening(me.now() + opening_max, &b.stop);
+      deadline opening(me.now() + opening_max, &b.stop);
       status opened = co_await s.open(opening);
       if (!opened) {
         auto later = me.now() + pause_after_failure;
@@ -208,7 +208,7 @@ task<> live(process& me, board& b) {
       }
     }
     auto name = name_of_try(me, turn);
-    patience limit(me.now() + quantum_max, &b.stop);
+    deadline limit(me.now() + quantum_max, &b.stop);
     auto what = me.draw(6);
     if (what <= 1)
       co_await follow(me, b, member, limit);
@@ -224,7 +224,7 @@ task<> live(process& me, board& b) {
     auto later = me.now() + 20ms + milliseconds(me.draw(200));
     co_await sleep_until(me, later, &b.stop);
   }
-  patience closing(me.now() + closing_max);
+  deadline closing(me.now() + closing_max);
   status closed = co_await s.close(closing);
   b.counts["session closed"] += closed ? 1 : 0;
   b.running.erase(me.name());

@@ -21,11 +21,11 @@ inline belay::task<> nightly_job(belay::environment& env, std::string where, std
   belay::mutex lock(s, "jobs/nightly");
   for (int run = 1;; ++run) {
     if (!s.safe()) {
-      auto opened = co_await s.open(belay::patience(env.now() + 10s));
+      auto opened = co_await s.open(belay::deadline(env.now() + 10s));
       if (!opened)
         co_await belay::sleep_until(env, env.now() + 500ms);
     }
-    auto held = co_await lock.acquire(belay::patience(env.now() + 20s));
+    auto held = co_await lock.acquire(belay::deadline(env.now() + 20s));
     if (!held) {
       co_await belay::sleep_until(env, env.now() + 200ms);
       continue;
@@ -41,7 +41,7 @@ inline belay::task<> nightly_job(belay::environment& env, std::string where, std
         break;
       co_await belay::sleep_until(env, env.now() + 600ms);
     }
-    co_await held->release(belay::patience(env.now() + 2s));
+    co_await held->release(belay::deadline(env.now() + 2s));
     co_await belay::sleep_until(env, env.now() + 300ms);
   }
 }

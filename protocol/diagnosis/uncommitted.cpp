@@ -17,11 +17,11 @@ std::optional<commit_watch::finding> commit_watch::look(log_index commit, log_in
                                                         std::chrono::nanoseconds passed) {
   since_ += passed;
   if (commit != commit_ || commit == last) {
-    const auto was_reported = next_ > patience;
+    const auto was_reported = next_ > report_after;
     const finding over{true, since_};
     commit_ = commit;
     since_ = std::chrono::nanoseconds(0);
-    next_ = patience;
+    next_ = report_after;
     return was_reported ? std::optional(over) : std::nullopt;
   }
   if (since_ < next_)

@@ -15,7 +15,7 @@ namespace belay::diagnosis {
 class commit_watch {
 public:
   /// Reported after this time: no healthy disk or election takes as long.
-  static constexpr std::chrono::seconds patience{2};
+  static constexpr std::chrono::seconds report_after{2};
   /// The interval in which a server reports why it has no leader.
   static constexpr std::chrono::seconds interval{10};
 
@@ -33,7 +33,7 @@ public:
 
 private:
   log_index commit_;
-  std::chrono::nanoseconds since_{0}, next_ = patience;
+  std::chrono::nanoseconds since_{0}, next_ = report_after;
 };
 
 /// A voter, as the leader sees it.

@@ -65,7 +65,7 @@ departure::step departure::next(const situation& here, time now) {
     return wait{};
   if (leads) {
     if (auto why = too_few_without(here.config, here.self, here.reachable)) {
-      if (now < *begun_ + patience)
+      if (now < *begun_ + timeout)
         return wait{};
       return over{failure{*why}};
     }

@@ -52,7 +52,7 @@ private:
   // A transfer takes two round trips and a write; then the next candidate is tried.
   static constexpr std::chrono::milliseconds hand_over_limit{1500};
   // A newly elected leader has not received from all of its followers yet.
-  static constexpr std::chrono::milliseconds patience{1500};
+  static constexpr std::chrono::milliseconds timeout{1500};
   // Candidates may be leaving, too; then the leader removes itself, which costs an election.
   static constexpr std::size_t hand_overs_max = 2;
 

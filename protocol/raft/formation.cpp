@@ -357,7 +357,7 @@ std::optional<promise> formation::next_promise() const {
     refuse(p);
     return p;
   }
-  const bool waits = cluster_near() || cluster_received() || !(all_met_ || calm_ticks_ >= settings_.patience_ticks);
+  const bool waits = cluster_near() || cluster_received() || !(all_met_ || calm_ticks_ >= settings_.timeout_ticks);
   auto set = waits ? std::vector<member>() : chosen_set();
   promise next;
   next.refused = promise_.refused;

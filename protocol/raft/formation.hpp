@@ -77,7 +77,7 @@ struct formation_settings {
   int lost_ticks = 200;
   /// How long no new server must have appeared before this one promises, unless all configured
   /// servers are connected.
-  int patience_ticks = 80;
+  int timeout_ticks = 80;
   /// Silence of a member of the set after which its promise is given up.
   int give_up_ticks = 400;
   /// Promises in a row without a pause, since a server was met or lost. Later ones wait

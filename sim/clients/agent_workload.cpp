@@ -46,8 +46,8 @@ static_assert(numbers_of(agent_questions) == kinds_max);
 
 agent_workload::agent_workload(schedule& time, tape& choices, event_trace& trace, cluster& nodes, const swarm& s,
                                answer_time_checker& times)
-    : time_(time), tape_(choices), trace_(trace), nodes_(nodes), patience_(s.patience), hold_(s.peer.queue_timeout),
-      times_(times), swarm_(s), clients_(nodes.node_count()) {}
+    : time_(time), tape_(choices), trace_(trace), nodes_(nodes), timeout_(s.client_timeout),
+      hold_(s.peer.queue_timeout), times_(times), swarm_(s), clients_(nodes.node_count()) {}
 
 void agent_workload::start() {
   acting_ = true;
@@ -166,7 +166,7 @@ void agent_workload::ask(std::size_t node, pending p, virtual_time longest, cons
                                             "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
   // Only blocking reads may take longer than the hold time.
   const auto wait = longest > hold_ ? longest : virtual_time::zero();
-  time_.after(wait + patience_, [this, node, &slot, connection] {
+  time_.after(wait + timeout_, [this, node, &slot, connection] {
     if (slot.connection == connection)
       give_up(node, slot);
   });

@@ -81,7 +81,7 @@ private:
   tape& tape_;
   event_trace& trace_;
   cluster& nodes_;
-  std::chrono::milliseconds patience_, hold_;
+  std::chrono::milliseconds timeout_, hold_;
   answer_time_checker& times_;
   swarm swarm_;
   std::vector<client> clients_;  ///< by node

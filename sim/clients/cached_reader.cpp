@@ -15,7 +15,7 @@ namespace {
 constexpr milliseconds pause_of_readers{350};
 // Higher than the streams of agents' other clients.
 constexpr std::uint16_t first_reader_stream = 900;
-constexpr seconds patience_of_readers{20};
+constexpr seconds reader_timeout{20};
 // An agent queries again after at most 10 s, and then within a link's silence.
 constexpr seconds asks_again{14};
 // "As soon as for any watcher, but at most ten times a second."
@@ -72,7 +72,7 @@ void cached_reader::ask(std::size_t agent, const std::string& path) {
     trace_.line(time_.now(), node,
                 "asked " + path + "?cached" + (c.max_age ? " at most " + in_seconds(*c.max_age) + " old" : ""));
   nodes_.gateway(node).send(c.connection, request + "\r\n");
-  time_.after(patience_of_readers, [this, agent, connection = c.connection] {
+  time_.after(reader_timeout, [this, agent, connection = c.connection] {
     if (clients_[agent].connection == connection)
       give_up(agent);
   });

@@ -17,7 +17,7 @@ namespace {
 constexpr stream of_operators{stream_kind::client, 0x7FF0};
 constexpr milliseconds operators_pause{90};
 // Requests are held for at most 7 s.
-constexpr seconds operators_patience{10};
+constexpr seconds operators_timeout{10};
 
 constexpr auto certified_server = "server.dc1.consul", certified_client = "client.dc1.consul";
 
@@ -200,7 +200,7 @@ void credential_operator::ask(std::size_t node) {
   nodes_.gateway(node).send(requested_.connection, request + " HTTP/1.1\r\nHost: 127.0.0.1:8500\r\n" + token_header_ +
                                                        "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
                                                        body);
-  time_.after(operators_patience, [this, connection = requested_.connection] {
+  time_.after(operators_timeout, [this, connection = requested_.connection] {
     if (requested_.connection != connection)
       return;
     if (nodes_.state(requested_.node) != node_state::down)

@@ -463,7 +463,7 @@ std::uint64_t workload::ask(std::size_t client, std::size_t node, std::optional<
     if (!o.through_agent)
       watches_.begun(o);
   }
-  time_.after(wait + swarm_.patience, [this, id = o.id] {
+  time_.after(wait + swarm_.client_timeout, [this, id = o.id] {
     if (find(id).result == outcome::pending)
       give_up(id, "no answer in time");
   });

@@ -16,7 +16,7 @@ constexpr std::size_t archives_max = 3;
 constexpr std::size_t piece_sizes[] = {std::size_t{1} << 20, 4096, 700};
 constexpr std::chrono::milliseconds between_pieces{1};
 // A transfer takes as long as several requests: each part may wait for a leader.
-constexpr int patience_for_all = 4;
+constexpr int timeouts_for_all = 4;
 
 /// A leader rejects archives with rows of a feature level until it knows that all members have it.
 bool may_need_level(const swarm& s, const cluster& nodes) {
@@ -38,7 +38,7 @@ workload::transfer& workload::begin_transfer(client_state& c, std::size_t node) 
   t.node = node;
   t.life = nodes_.life(node);
   t.known = replies_.known();
-  time_.after(swarm_.patience * patience_for_all, [this, connection = t.connection] {
+  time_.after(swarm_.client_timeout * timeouts_for_all, [this, connection = t.connection] {
     if (auto* client = client_of(connection))
       end_transfer(*client, true);
   });

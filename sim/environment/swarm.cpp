@@ -231,7 +231,7 @@ swarm draw_swarm(tape& choices, const profile& p) {
   const auto hurry = o.one_of({1, 1, 1, 6});
   s.think_time =
       std::chrono::nanoseconds(seconds(1)) * static_cast<std::int64_t>(s.clients) / (p.operations_per_second * hurry);
-  s.patience = o.one_of({milliseconds(8000), milliseconds(1000), milliseconds(20'000)});
+  s.client_timeout = o.one_of({milliseconds(8000), milliseconds(1000), milliseconds(20'000)});
   s.lockers = o.one_of({std::size_t{0}, std::size_t{4}, std::size_t{6}});
   if (p.locks && s.lockers == 0)
     s.lockers = 4;

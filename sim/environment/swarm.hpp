@@ -120,9 +120,9 @@ struct swarm {
   bool snapshots = false;          ///< clients sometimes save archives and restore them
   std::size_t value_bytes = 16;
   virtual_time think_time{std::chrono::milliseconds(100)}; ///< average think time of a client
-  virtual_time rest_from{0}, rest_until{0}; ///< without new faults, and with few requests; equal: there is none
-  std::chrono::milliseconds patience{8000}; ///< how long a client waits for a response
-  bool consistent_by_default = false;       ///< default_consistency: default reads need a quorum
+  virtual_time rest_from{0}, rest_until{0};       ///< without new faults, and with few requests; equal: there is none
+  std::chrono::milliseconds client_timeout{8000}; ///< how long a client waits for a response
+  bool consistent_by_default = false;             ///< default_consistency: default reads need a quorum
 
   bool rests_at(virtual_time t) const { return rest_from <= t && t < rest_until; }
   /// Pause between two requests of a client that usually pauses for `usual`.

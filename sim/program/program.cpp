@@ -292,8 +292,8 @@ private:
       if (!original_took) {
         // A smaller tape with a much longer run is of no use, and must not use up the time.
         original_took = std::chrono::steady_clock::now() - begun;
-        const auto patience = std::chrono::ceil<std::chrono::seconds>(10 * *original_took) + std::chrono::seconds(5);
-        how.wall_limit = how.wall_limit.count() == 0 ? patience : std::min(how.wall_limit, patience);
+        const auto time_limit = std::chrono::ceil<std::chrono::seconds>(10 * *original_took) + std::chrono::seconds(5);
+        how.wall_limit = how.wall_limit.count() == 0 ? time_limit : std::min(how.wall_limit, time_limit);
       }
       if (!ran) {
         trouble = ran.error();

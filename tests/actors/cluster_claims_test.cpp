@@ -44,8 +44,8 @@ state::claim_answer claimed(cluster_fixture& c, std::size_t node, const state::c
 }
 
 /// Waits like claim_waits.
-call wait_for(cluster_fixture& c, std::size_t node, const state::claim_answer& a, milliseconds patience) {
-  return c.await_claim(node, {a.of, a.id}, a.index, patience);
+call wait_for(cluster_fixture& c, std::size_t node, const state::claim_answer& a, milliseconds timeout) {
+  return c.await_claim(node, {a.of, a.id}, a.index, timeout);
 }
 
 state::claim_standing standing(const read_result& r) {

@@ -36,11 +36,11 @@ namespace belay::link_test {
 using namespace belay::actors;
 
 // Nothing here takes a hundredth of it, but a busy machine may stop a process for seconds.
-inline constexpr std::chrono::seconds patience{60};
+inline constexpr std::chrono::seconds timeout{60};
 
-/// Polls until `what` holds. @returns false: it did not within `patience`
+/// Polls until `what` holds. @returns false: it did not within `timeout`
 inline bool soon(const std::function<bool()>& what) {
-  for (const auto until = std::chrono::steady_clock::now() + patience; std::chrono::steady_clock::now() < until;) {
+  for (const auto until = std::chrono::steady_clock::now() + timeout; std::chrono::steady_clock::now() < until;) {
     if (what())
       return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -90,7 +90,7 @@ public:
   /// @param from an address of 127.0.0.0/8
   explicit unverified_peer(std::uint16_t port, const char* from = "127.0.0.1")
       : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    const timeval limit{patience.count(), 0};
+    const timeval limit{timeout.count(), 0};
     ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     auto here = loopback(0);
     REQUIRE(::inet_pton(AF_INET, from, &here.sin_addr) == 1);
@@ -271,7 +271,7 @@ public:
     REQUIRE(listener.ok());
     port_ = port_of(*listener);
     if (when == accepts::with_first_bytes) {
-      const int seconds = static_cast<int>(patience.count());
+      const int seconds = static_cast<int>(timeout.count());
       REQUIRE(::setsockopt(*listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof seconds) == 0);
     }
     node_actors_->raft_peer = sim::stub_of<raft_peer_actor>(

@@ -112,7 +112,7 @@ net::awaitable<void> keys_and_locks(client_options options) {
   CHECK(has);
 }
 
-task<result<std::string>> nested(session& s, patience limit) {
+task<result<std::string>> nested(session& s, deadline limit) {
   mutex one(s, "one");
   result<hold> a = co_await one.acquire(limit);
   mutex two(s, "two");
@@ -123,7 +123,7 @@ task<result<std::string>> nested(session& s, patience limit) {
 }
 
 /// Ignores its limit.
-task<result<std::string>> stubborn(session& s, patience) {
+task<result<std::string>> stubborn(session& s, deadline) {
   auto late = s.env().now() + seconds(30);
   co_await sleep_until(s.env(), late);
   co_return std::string("late");

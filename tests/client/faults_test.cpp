@@ -179,7 +179,7 @@ task<result<reason>> asks_itself(client& c) {
 TEST_CASE("client: on the client's own thread nothing may wait", "[client]") {
   auto cluster = started(our_server(), 1);
   client c(options_for(*cluster));
-  auto because = c.run<reason>([&c](session&, patience) { return asks_itself(c); }, seconds(5));
+  auto because = c.run<reason>([&c](session&, deadline) { return asks_itself(c); }, seconds(5));
   REQUIRE(because);
   CHECK(*because == reason::invalid);
 }

@@ -22,7 +22,7 @@ namespace {
 /// What was wrong, or "right".
 using finding = result<std::string>;
 
-task<finding> try_locks(session& s, patience limit) {
+task<finding> try_locks(session& s, deadline limit) {
   recursive_mutex own(s, "r");
   std::string owner = "me";
   result<recursive_mutex::level> one = co_await own.acquire(owner, limit);
@@ -66,7 +66,7 @@ task<status> undo_nothing(int& undone) {
   co_return nothing();
 }
 
-task<finding> try_flows(session& s, patience limit) {
+task<finding> try_flows(session& s, deadline limit) {
   environment& env = s.env();
   barrier alone(s, "b", 1);
   result<barrier_pass> pass = co_await alone.enter(limit);

@@ -10,7 +10,7 @@ using namespace belay::harness;
 
 namespace {
 
-constexpr milliseconds patience{2000};
+constexpr milliseconds timeout{2000};
 constexpr std::size_t writers_count = 8;
 constexpr auto counter = "/v1/kv/counted?add=1";
 
@@ -66,12 +66,12 @@ private:
       ++sent_;
       // Some responses to first copies are lost with the connection.
       if (attempt == number && (number + done_) % 3 == 0) {
-        c.send(request, patience);
+        c.send(request, timeout);
         c.close();
         ++untold_;
         continue;
       }
-      const auto r = c.ask(request, patience);
+      const auto r = c.ask(request, timeout);
       if (r.ok())
         return note(r);
       if (r.error.empty() && r.status != 500 && r.status != 408)
@@ -207,13 +207,13 @@ TEST_CASE("a cancelled write never takes effect, through whichever server it arr
   auto cluster = ready_cluster(3);
   const auto ports = http_ports(*cluster);
   const auto put = [&](std::size_t node, const std::string& key) {
-    return exchange(ports[node], {"PUT", counter, {{"Idempotency-Key", key}}, std::nullopt, false}, patience);
+    return exchange(ports[node], {"PUT", counter, {{"Idempotency-Key", key}}, std::nullopt, false}, timeout);
   };
   const auto outcome = [&](std::size_t node, const std::string& key) {
-    return exchange(ports[node], {"GET", "/v1/outcome/" + key, {}, std::nullopt, false}, patience);
+    return exchange(ports[node], {"GET", "/v1/outcome/" + key, {}, std::nullopt, false}, timeout);
   };
   const auto cancel = [&](std::size_t node, const std::string& key) {
-    return exchange(ports[node], {"PUT", "/v1/outcome/" + key + "/cancel", {}, std::nullopt, false}, patience);
+    return exchange(ports[node], {"PUT", "/v1/outcome/" + key + "/cancel", {}, std::nullopt, false}, timeout);
   };
   CHECK(outcome(0, "a").status == 404);
   CHECK(cancel(0, "a").body.find(R"("State":"cancelled")") != std::string::npos);

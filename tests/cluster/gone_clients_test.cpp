@@ -144,8 +144,8 @@ bool receive(const question& q, std::string& into, bool wait) {
 /// Everything that arrives until the server closes. nullopt: it does not
 std::optional<std::string> rest(const question& q) {
   const auto begun = steady_clock::now();
-  const timeval patience{1, 0};
-  ::setsockopt(q.connection->descriptor(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  const timeval timeout{1, 0};
+  ::setsockopt(q.connection->descriptor(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
   std::string all;
   while (receive(q, all, true))
     if (steady_clock::now() - begun > limit)

@@ -13,7 +13,7 @@ using namespace belay::harness;
 
 namespace {
 
-constexpr milliseconds manager_patience{30000};
+constexpr milliseconds manager_timeout{30000};
 
 /// One server whose service manager is this test.
 struct managed_server {
@@ -48,30 +48,30 @@ struct managed_server {
 TEST_CASE("a server notifies when it answers clients, when it reloads, and when it stops", "[service]") {
   managed_server under(" WATCHDOG_USEC=4000000");
   under.node->start();
-  REQUIRE(under.manager.received("READY=1", manager_patience));
-  CHECK(under.node->get("/v1/status/leader", manager_patience).status == 200); // its first request
-  CHECK(under.manager.received("STATUS=Leads the cluster; index ", manager_patience));
+  REQUIRE(under.manager.received("READY=1", manager_timeout));
+  CHECK(under.node->get("/v1/status/leader", manager_timeout).status == 200); // its first request
+  CHECK(under.manager.received("STATUS=Leads the cluster; index ", manager_timeout));
   for (int i = 0; i < 3; ++i)
-    CHECK(under.manager.received("WATCHDOG=1", manager_patience));
+    CHECK(under.manager.received("WATCHDOG=1", manager_timeout));
   under.node->process().signal(SIGHUP);
-  CHECK(under.manager.received("RELOADING=1", manager_patience));
-  CHECK(under.manager.received("READY=1", manager_patience));
+  CHECK(under.manager.received("RELOADING=1", manager_timeout));
+  CHECK(under.manager.received("READY=1", manager_timeout));
   under.node->process().signal(SIGTERM);
-  CHECK(under.manager.received("STOPPING=1", manager_patience));
-  CHECK(under.node->process().wait(manager_patience));
+  CHECK(under.manager.received("STOPPING=1", manager_timeout));
+  CHECK(under.node->process().wait(manager_timeout));
 }
 
 TEST_CASE("a client agent notifies that it is ready without a server", "[service]") {
   managed_server under(" WATCHDOG_USEC=4000000");
   under.node->configure({{"server", false}, {"retry_join", boost::json::array{"127.0.0.1:1"}}});
   under.node->start();
-  REQUIRE(under.manager.received("READY=1", manager_patience));
-  CHECK(under.node->get("/v1/agent/services", manager_patience).status == 200);
+  REQUIRE(under.manager.received("READY=1", manager_timeout));
+  CHECK(under.node->get("/v1/agent/services", manager_timeout).status == 200);
   for (int i = 0; i < 3; ++i)
-    CHECK(under.manager.received("WATCHDOG=1", manager_patience));
+    CHECK(under.manager.received("WATCHDOG=1", manager_timeout));
   under.node->process().signal(SIGTERM);
-  CHECK(under.manager.received("STOPPING=1", manager_patience));
-  CHECK(under.node->process().wait(manager_patience));
+  CHECK(under.manager.received("STOPPING=1", manager_timeout));
+  CHECK(under.node->process().wait(manager_timeout));
 }
 
 // A thread that hangs keeps the ports, the process and every connection: only the watchdog notices.
@@ -80,8 +80,8 @@ TEST_CASE("a server with one stalled thread does not notify its watchdog", "[ser
   INFO(name);
   managed_server under(" WATCHDOG_USEC=4000000");
   under.node->start();
-  REQUIRE(under.manager.received("READY=1", manager_patience));
-  REQUIRE(under.manager.received("WATCHDOG=1", manager_patience));
+  REQUIRE(under.manager.received("READY=1", manager_timeout));
+  REQUIRE(under.manager.received("WATCHDOG=1", manager_timeout));
   const auto threads = under.threads_named(name);
   REQUIRE(!threads.empty());
   // Stops only this thread, as in a hanging call. (CAF's worker is named like the multiplexer.)
@@ -91,7 +91,7 @@ TEST_CASE("a server with one stalled thread does not notify its watchdog", "[ser
     int stopped = 0;
     REQUIRE(waitpid(thread, &stopped, __WALL) == thread);
   }
-  CHECK(eventually(manager_patience, [&] {
+  CHECK(eventually(manager_timeout, [&] {
     return file_tail(under.node->log_file(), 4000).find("component stalled; watchdog notifications stopped") !=
            std::string::npos;
   }));
@@ -99,6 +99,6 @@ TEST_CASE("a server with one stalled thread does not notify its watchdog", "[ser
   CHECK_FALSE(under.manager.received("WATCHDOG=1", milliseconds{3000})); // three notification intervals
   for (const auto thread : threads)
     REQUIRE(ptrace(PTRACE_DETACH, thread, nullptr, nullptr) == 0);
-  CHECK(under.manager.received("WATCHDOG=1", manager_patience));
+  CHECK(under.manager.received("WATCHDOG=1", manager_timeout));
   CHECK(under.node->running());
 }

@@ -22,7 +22,7 @@ KEY = "aGVyZSBhcmUgdGhpcnR5LXR3byBieXRlcyBvZiBrZXk="
 
 
 # What is told must not depend on how busy the machine is: no elections but those of the story.
-PATIENT = {"performance": {"raft_multiplier": 5}}
+SLOW_ELECTIONS = {"performance": {"raft_multiplier": 5}}
 
 
 def ready(server):
@@ -48,7 +48,7 @@ def members(cluster, n):
 
 def a_full_disk(binary, folder, _):
     """H2: a follower with a full disk said that it was ready and behind by nothing. Then another one is lost, and no write is stored."""
-    c = Cluster(binary, folder, PATIENT)
+    c = Cluster(binary, folder, SLOW_ELECTIONS)
     small = folder / "server-with-a-small-disk"
     mounted = f'mount -t tmpfs -o size=56m tmpfs "{c.data(2)}"'
     namespace = next((w for w in (["unshare", "-m"], ["unshare", "-rm"])
@@ -117,7 +117,7 @@ exec {' '.join(namespace)} sh -c '{mounted} && exec "$0" "$@"' {binary} "$@"
 
 def a_stopped_server(binary, folder, _):
     """M2 and M5: a server that hangs was `alive` in every list, and said nothing when it went on."""
-    c = Cluster(binary, folder, PATIENT)
+    c = Cluster(binary, folder, SLOW_ELECTIONS)
     c.start(0, 1, 2)
     put(c.leader(), "first", b"1")
     c.well(3)

@@ -113,7 +113,7 @@ TEST_CASE("run: the faults of the profile reference have not changed") {
                          s.nemesis_interval.count(),
                          std::int64_t(s.spares),
                          s.think_time.count(),
-                         s.patience.count(),
+                         s.client_timeout.count(),
                          std::int64_t(t.taken().size())})
       all += " " + std::to_string(n);
   }

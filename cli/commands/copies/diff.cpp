@@ -56,7 +56,7 @@ int diff_command(const options& o, terminal t) {
   v0::diff_options options;
   options.settle = std::chrono::ceil<std::chrono::milliseconds>(settle);
   const auto begun = original.now();
-  auto comparing = v0::diff(original, places.prefix, copy, places.copy_prefix, v0::patience(begun + within), options);
+  auto comparing = v0::diff(original, places.prefix, copy, places.copy_prefix, v0::deadline(begun + within), options);
   comparing.start();
   while (!comparing.done()) {
     loop.run_one_for(look_every);

@@ -111,13 +111,13 @@ private:
     return false;
   }
 
-  v0::patience until_stopped() { return v0::patience(original_.now() + for_ever, &stopping_); }
+  v0::deadline until_stopped() { return v0::deadline(original_.now() + for_ever, &stopping_); }
 
   /// Copies the next changes, and waits if there are none.
   /// @returns refused: a retry cannot change the error, or the run was stopped
   v0::task<v0::status> step() {
     for (;;) {
-      v0::patience limit = until_stopped();
+      v0::deadline limit = until_stopped();
       v0::status copied = co_await copies_.step(limit);
       const bool again = !copied && !stopped_ && (copied.unknown() || passes(copied.why()));
       if (!again)
@@ -130,7 +130,7 @@ private:
   /// Copies all changes so far, without waiting for new ones.
   v0::task<v0::status> catch_up() {
     for (;;) {
-      v0::patience limit = until_stopped();
+      v0::deadline limit = until_stopped();
       v0::result<bool> current = co_await copies_.is_current(limit);
       if (!current && !stopped_ && passes(current.why())) {
         auto later = original_.now() + after_failure;

@@ -24,10 +24,10 @@ std::string host_name() {
 
 /// What both commands do once their options are read.
 int run_claimed(const options& o, terminal t, hold_options chosen, const std::string& what) {
-  const auto patience = o.duration("timeout", 0s);
-  if (patience < 0s)
+  const auto acquire_within = o.duration("timeout", 0s);
+  if (acquire_within < 0s)
     return error(t, "Timeout must be positive");
-  const acquire_deadline deadline(std::chrono::ceil<std::chrono::milliseconds>(patience));
+  const acquire_deadline deadline(std::chrono::ceil<std::chrono::milliseconds>(acquire_within));
   const auto client = o.client(t);
   answer_of(client.ask(is_there(deadline)), t, "Error querying agent: ");
   auto order = order_of(o, what);

@@ -66,12 +66,12 @@ int lock(const options& o, terminal t) {
     return error(t, "Key prefix and child command must be specified");
   if (const auto complaint = complaint_about_kind(o, limit); !complaint.empty())
     return error(t, complaint);
-  const auto patience = o.given("timeout") ? o.duration("timeout", 0s) : o.duration("try", 0s);
-  if (patience < 0s)
+  const auto acquire_within = o.given("timeout") ? o.duration("timeout", 0s) : o.duration("try", 0s);
+  if (acquire_within < 0s)
     return error(t, "Timeout must be positive");
   if (retries < 0)
     return error(t, "Number for 'monitor-retry' must be >= 0");
-  const acquire_deadline deadline(std::chrono::ceil<std::chrono::milliseconds>(patience));
+  const acquire_deadline deadline(std::chrono::ceil<std::chrono::milliseconds>(acquire_within));
   const auto client = o.client(t);
   answer_of(client.ask(is_there(deadline)), t, "Error querying Consul agent: ");
 

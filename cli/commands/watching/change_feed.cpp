@@ -47,7 +47,7 @@ private:
     asio::co_spawn(loop_, keep_places(), asio::detached);
     bool well = true;
     while (well && !stopped_) {
-      const v0::patience limit(sockets_.now() + for_ever, &stopping_);
+      const v0::deadline limit(sockets_.now() + for_ever, &stopping_);
       waiting_ = true;
       auto fetching = source_.next(limit);
       const auto some = co_await awaited(std::move(fetching));

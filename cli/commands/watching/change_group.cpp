@@ -85,7 +85,7 @@ private:
       interrupted_.reset();
       v0::status ready = co_await have_session();
       if (ready && member_.safe()) {
-        v0::patience limit(sockets_.now() + for_ever, &interrupted_);
+        v0::deadline limit(sockets_.now() + for_ever, &interrupted_);
         v0::result<v0::delivery> got = co_await group_.next(limit);
         if (got)
           co_return got;
@@ -103,14 +103,14 @@ private:
   v0::task<v0::status> have_session() {
     if (member_.state() != v0::session_state::closed && member_.state() != v0::session_state::lost)
       co_return v0::nothing();
-    v0::patience limit(sockets_.now() + session_within, &interrupted_);
+    v0::deadline limit(sockets_.now() + session_within, &interrupted_);
     v0::status opened = co_await member_.open(limit);
     co_return opened;
   }
 
   /// Lets the next member continue.
   v0::task<v0::status> leave() {
-    v0::patience limit(sockets_.now() + leave_within);
+    v0::deadline limit(sockets_.now() + leave_within);
     v0::status left = co_await group_.leave(limit);
     v0::status closed = co_await member_.close(limit);
     co_return closed;
@@ -137,7 +137,7 @@ private:
     if (stopped_)
       co_return; // a command that was stopped may not have done its work
     if (well && !lost_) {
-      auto acknowledging = group_.ack(one.place, v0::patience(sockets_.now() + acknowledge_within));
+      auto acknowledging = group_.ack(one.place, v0::deadline(sockets_.now() + acknowledge_within));
       const auto known = co_await awaited(std::move(acknowledging));
       if (!known)
         error(terminal_, "The change was not acknowledged and will be redelivered: " + known.why().text());

@@ -52,8 +52,8 @@ public:
         progress_(t.out, t.screen), sockets_(loop, client.target(), o.write_query().text()),
         source_(sockets_, order.prefix, "now"),
         works_(
-            sockets_, [this](std::string key, v0::patience limit) { return work_on(std::move(key), limit); },
-            [this](v0::patience limit) { return list_keys(limit); }, order.limits) {
+            sockets_, [this](std::string key, v0::deadline limit) { return work_on(std::move(key), limit); },
+            [this](v0::deadline limit) { return list_keys(limit); }, order.limits) {
     if (!words_.empty() && words_[0] == "--")
       words_.erase(words_.begin());
     sockets_.on_trouble([this](const std::string& why) {
@@ -126,7 +126,7 @@ private:
     works_.stop();
   }
 
-  v0::task<v0::result<std::vector<std::string>>> list_keys(v0::patience limit) {
+  v0::task<v0::result<std::vector<std::string>>> list_keys(v0::deadline limit) {
     v0::result<v0::tree_reading> now = co_await v0::read_tree(sockets_, order_.prefix, limit);
     if (!now) {
       note(now.why());
@@ -138,7 +138,7 @@ private:
     co_return names;
   }
 
-  v0::task<v0::status> work_on(std::string key, v0::patience limit) {
+  v0::task<v0::status> work_on(std::string key, v0::deadline limit) {
     if (dry_) {
       terminal_.out << key << "\n" << std::flush;
       co_return v0::nothing();
@@ -150,7 +150,7 @@ private:
     mine->handler.is_about(key);
     running_[key] = mine;
     asio::co_spawn(loop_, run_for(key, now->found.value_or(v0::entry()), mine), asio::detached);
-    co_await v0::sleep_until(sockets_, limit.deadline(), &mine->over);
+    co_await v0::sleep_until(sockets_, limit.at(), &mine->over);
     if (!mine->over.stopped()) {
       complain("The command exceeded -limit and is terminated: " + key);
       end_soon(*mine);
@@ -177,7 +177,7 @@ private:
 
   v0::task<void> follow() {
     for (;;) {
-      v0::patience limit(sockets_.now() + for_ever);
+      v0::deadline limit(sockets_.now() + for_ever);
       v0::result<v0::change_batch> some = co_await source_.next(limit);
       if (some) {
         for (const auto& c : some->changes)

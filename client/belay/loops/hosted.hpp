@@ -37,7 +37,7 @@ public:
   using limit = std::chrono::milliseconds;
   /// What a call does. It runs on the loop, with the session open if the call requires it.
   template <class T>
-  using making = std::function<task<result<T>>(session&, patience)>;
+  using making = std::function<task<result<T>>(session&, deadline)>;
   /// Called on the loop.
   /// @param why the error of a call that has no result
   using ended = std::function<void(std::exception_ptr thrown, const error& why)>;
@@ -61,7 +61,7 @@ public:
              std::function<void(std::exception_ptr, result<T>)> done) {
     auto out = std::make_shared<std::optional<result<T>>>();
     begin(
-        number, [make = std::move(make), out](session& s, patience p) { return detail::fill<T>(make, out, s, p); },
+        number, [make = std::move(make), out](session& s, deadline p) { return detail::fill<T>(make, out, s, p); },
         with_session, within,
         [out, done = std::move(done)](std::exception_ptr thrown, const error& why) {
           if (*out)
@@ -96,7 +96,7 @@ public:
   void forget_watch(const held& h, std::uint64_t number);
 
 private:
-  void begin(std::uint64_t number, std::function<task<void>(session&, patience)> make, bool with_session, limit within,
+  void begin(std::uint64_t number, std::function<task<void>(session&, deadline)> make, bool with_session, limit within,
              ended done);
   making<held> kept(making<hold> make);
 

@@ -67,12 +67,12 @@ refused read_shape(const request_context& c, state::claim_ask& ask) {
   return read_count(c, "limit", ask.limit);
 }
 
-refused read_waiting(const request_context& c, state::claim_ask& ask, std::chrono::nanoseconds& patience) {
+refused read_waiting(const request_context& c, state::claim_ask& ask, std::chrono::nanoseconds& wait_time) {
   std::optional<std::uint64_t> priority;
   if (auto r = read_count(c, "priority", priority))
     return r;
   ask.priority = priority.value_or(0);
-  if (auto r = read_patience(c, "wait", patience))
+  if (auto r = read_wait_time(c, "wait", wait_time))
     return r;
   if (auto r = read_deadline(c, ask.deadline_ms))
     return r;
@@ -81,7 +81,7 @@ refused read_waiting(const request_context& c, state::claim_ask& ask, std::chron
 
 action ask_for(request_context& c, std::string name) {
   state::claim_ask ask;
-  std::chrono::nanoseconds patience{0};
+  std::chrono::nanoseconds wait_time{0};
   ask.name = std::move(name);
   ask.session = c.query.get("session");
   ask.id = c.query.get("id");
@@ -89,13 +89,13 @@ action ask_for(request_context& c, std::string name) {
     return invalid_parameter("id", "missing");
   if (auto r = read_shape(c, ask))
     return std::move(*r);
-  if (auto r = read_waiting(c, ask, patience))
+  if (auto r = read_waiting(c, ask, wait_time))
     return std::move(*r);
   if (c.request.body.size() > state::claim_value_bytes_max)
     return error_response(413, "Value is too large (" + std::to_string(c.request.body.size()) + " > " +
                                    std::to_string(state::claim_value_bytes_max) + " bytes)");
   ask.value = make_payload(c.request.body);
-  return write_request{std::move(ask), patience};
+  return write_request{std::move(ask), wait_time};
 }
 
 action change_mode(const request_context& c, std::string name, std::string id) {

@@ -75,7 +75,7 @@ action get_key(request_context& c, const query_options& o) {
 
 /// The command for the operation: extensions have commands of their own (docs/reference/http-extensions.md).
 action write_of(const request_context& c, state::kv_op op) {
-  std::chrono::nanoseconds patience{0};
+  std::chrono::nanoseconds wait_time{0};
   std::optional<state::fence_ref> fence;
   bool refuse_deadlock = false;
   if (auto r = read_fence(c, fence))
@@ -83,15 +83,15 @@ action write_of(const request_context& c, state::kv_op op) {
   if (op.verb != state::kv_verb::lock && c.query.has("queue"))
     return invalid_parameter("queue", "only together with \"acquire\"");
   if (op.verb == state::kv_verb::lock) {
-    if (auto r = read_patience(c, "queue", patience))
+    if (auto r = read_wait_time(c, "queue", wait_time))
       return std::move(*r);
     if (auto r = read_deadlock(c, refuse_deadlock))
       return std::move(*r);
   }
-  if (patience.count() > 0) {
-    const auto ms = std::chrono::ceil<std::chrono::milliseconds>(patience).count();
+  if (wait_time.count() > 0) {
+    const auto ms = std::chrono::ceil<std::chrono::milliseconds>(wait_time).count();
     return write_request{
-        state::kv_acquire{std::move(op), static_cast<std::uint64_t>(ms), refuse_deadlock, std::move(fence)}, patience};
+        state::kv_acquire{std::move(op), static_cast<std::uint64_t>(ms), refuse_deadlock, std::move(fence)}, wait_time};
   }
   if (fence)
     return write_request{state::fenced_write{std::move(op), std::move(*fence)}};

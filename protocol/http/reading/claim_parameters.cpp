@@ -18,7 +18,7 @@ refused read_count(const request_context& c, std::string_view name, std::optiona
   return out ? std::nullopt : refused(invalid_parameter(name, "it must be a number"));
 }
 
-refused read_patience(const request_context& c, std::string_view name, std::chrono::nanoseconds& out) {
+refused read_wait_time(const request_context& c, std::string_view name, std::chrono::nanoseconds& out) {
   out = std::chrono::nanoseconds{0};
   const auto text = c.query.get(name);
   if (text.empty())

@@ -30,7 +30,7 @@ refused read_named(const request_context& c, std::string_view name, std::optiona
 /// Max wait for a lock, capped at the longest blocking query. Absent or zero: do not wait.
 /// @param name `queue` of an acquire, `wait` of a claim. Go's Consul client sends `wait` with
 /// every request if WaitTime is set, so it must have no effect on writes to Consul's paths.
-refused read_patience(const request_context& c, std::string_view name, std::chrono::nanoseconds& out);
+refused read_wait_time(const request_context& c, std::string_view name, std::chrono::nanoseconds& out);
 /// `?deadlock=refuse`.
 refused read_deadlock(const request_context& c, bool& refuse);
 /// `?claim=NAME` or `?lock=KEY`; neither: nullopt, both: rejected.

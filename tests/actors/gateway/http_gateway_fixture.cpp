@@ -107,12 +107,12 @@ health_checks_actor fake_agent(caf::actor_system& system, std::shared_ptr<backst
 namespace {
 
 // Nothing here takes a hundredth of it, but a busy machine may stop a process for seconds.
-constexpr std::chrono::seconds patience{60};
+constexpr std::chrono::seconds timeout{60};
 
 } // namespace
 
 bool eventually(const std::function<bool()>& what) {
-  for (const auto until = std::chrono::steady_clock::now() + patience; std::chrono::steady_clock::now() < until;) {
+  for (const auto until = std::chrono::steady_clock::now() + timeout; std::chrono::steady_clock::now() < until;) {
     if (what())
       return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -133,7 +133,7 @@ state::query_result entry_result(const std::string& key, const std::string& valu
 raw_client::raw_client(std::uint16_t port, int receive_buffer) {
   fd_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   REQUIRE(fd_ >= 0);
-  const timeval limit{patience.count(), 0};
+  const timeval limit{timeout.count(), 0};
   ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   if (receive_buffer > 0)
@@ -270,7 +270,7 @@ bool gateway_fixture::stop() {
   if (!drained_.valid())
     return true;
   caf::anon_send(node_actors_->gateways[0], stop_atom::value);
-  const bool done = drained_.wait_for(patience) == std::future_status::ready;
+  const bool done = drained_.wait_for(timeout) == std::future_status::ready;
   drained_ = {};
   return done;
 }

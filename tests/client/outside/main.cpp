@@ -34,7 +34,7 @@
 
 using namespace std::chrono_literals;
 
-belay::task<belay::result<int>> add_twice(belay::session& s, belay::patience limit) {
+belay::task<belay::result<int>> add_twice(belay::session& s, belay::deadline limit) {
   belay::counter n(s.env(), "n");
   auto one = co_await n.add(1, limit);
   if (!one)

@@ -181,7 +181,7 @@ crowd_of_followers::~crowd_of_followers() {
 
 void crowd_of_followers::end_at(std::uint64_t index) {
   end_ = index;
-  std::thread impatience([&, until = std::chrono::steady_clock::now() + all_within] {
+  std::thread watchdog([&, until = std::chrono::steady_clock::now() + all_within] {
     while (!given_up_ && std::chrono::steady_clock::now() < until)
       std::this_thread::sleep_for(look_up_every);
     given_up_ = true;
@@ -189,7 +189,7 @@ void crowd_of_followers::end_at(std::uint64_t index) {
   for (auto& m : members_)
     m->join();
   given_up_ = true;
-  impatience.join();
+  watchdog.join();
 }
 
 std::vector<std::string> crowd_of_followers::complaints() const {

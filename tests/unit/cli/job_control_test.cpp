@@ -34,10 +34,10 @@ using namespace std::chrono_literals;
 namespace {
 
 // Far above what any step takes: none needs a hundredth of this.
-constexpr auto patience = 60s;
+constexpr auto timeout = 60s;
 
 bool becomes_true(const std::function<bool()>& holds) {
-  for (const auto until = std::chrono::steady_clock::now() + patience; std::chrono::steady_clock::now() < until;) {
+  for (const auto until = std::chrono::steady_clock::now() + timeout; std::chrono::steady_clock::now() < until;) {
     if (holds())
       return true;
     std::this_thread::sleep_for(5ms);
@@ -165,7 +165,7 @@ public:
       const auto n = ready > 0 ? ::read(events_, bytes, sizeof bytes) : 0;
       if (n > 0)
         response_.append(bytes, static_cast<std::size_t>(n));
-      else if (ready > 0 || std::chrono::steady_clock::now() > begun_ + patience)
+      else if (ready > 0 || std::chrono::steady_clock::now() > begun_ + timeout)
         return "";
     }
     const auto line = response_.substr(0, response_.find('\n'));

@@ -90,7 +90,7 @@ void take_in(follower& f, const change_batch& b) {
 task<void> follow(environment& env, follower& f) {
   changes stream(env, "in/", f.place);
   for (;;) {
-    patience soon(env.now() + seconds(20));
+    deadline soon(env.now() + seconds(20));
     result<change_batch> batch = co_await stream.next(soon);
     if (batch)
       take_in(f, *batch);
@@ -146,14 +146,14 @@ task<void> consume(group_crew::member& m, group_story& story) {
     if (!open)
       continue;
     ++m.progress[0];
-    patience soon(m.env.now() + seconds(60));
+    deadline soon(m.env.now() + seconds(60));
     result<delivery> got = co_await m.kit->member.next(soon);
     if (!got) {
       auto later = m.env.now() + milliseconds(200);
       co_await sleep_until(m.env, later);
       continue;
     }
-    patience ten(m.env.now() + seconds(10));
+    deadline ten(m.env.now() + seconds(10));
     consumer::writes effect;
     if (got->is_snapshot) {
       result<tree_reading> there = co_await read_tree(m.env, "out/", ten);
@@ -176,7 +176,7 @@ task<void> consume(group_crew::member& m, group_story& story) {
       continue;
     auto later = m.env.now() + milliseconds(m.env.draw(1500));
     co_await sleep_until(m.env, later);
-    patience five(m.env.now() + seconds(5));
+    deadline five(m.env.now() + seconds(5));
     std::string place = got->place;
     status done = co_await m.kit->member.ack(place, five, effect);
     if (done && !got->is_snapshot)
@@ -232,7 +232,7 @@ using mirror_crew = crew<mirror_kit>;
 task<void> copy_on(mirror_crew::member& m) {
   for (;;) {
     ++m.progress[0];
-    patience soon(m.env.now() + seconds(20));
+    deadline soon(m.env.now() + seconds(20));
     status copied = co_await m.kit->copying.step(soon);
     if (!copied) {
       auto later = m.env.now() + milliseconds(200);
@@ -278,7 +278,7 @@ task<void> keep_place(environment& env, int n) {
   auto later = env.now() + milliseconds(env.draw(5000));
   co_await sleep_until(env, later);
   for (;;) {
-    patience minute(env.now() + minutes(1));
+    deadline minute(env.now() + minutes(1));
     result<std::string> there = co_await kept.store(std::to_string(n), minute);
     if (there)
       co_return;
@@ -337,10 +337,10 @@ verdict run_reconciler(std::uint64_t seed, bool passes) {
   o.workers = 4;
   o.tries_max = 50;
   o.pass_every = milliseconds(5000);
-  auto how = [&](std::string key, patience) { return bring_about(c.client, d, std::move(key)); };
+  auto how = [&](std::string key, deadline) { return bring_about(c.client, d, std::move(key)); };
   reconciler::scan everything;
   if (passes)
-    everything = [&](patience) { return scan_of(d); };
+    everything = [&](deadline) { return scan_of(d); };
   reconciler r(c.client, how, everything, o);
   r.start();
   std::uint64_t refused = 0;

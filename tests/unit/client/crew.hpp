@@ -78,7 +78,7 @@ private:
 /// Opens the session unless it is open. @returns whether it is open
 inline task<bool> have_session(environment& env, session& s) {
   if (s.state() == session_state::closed || s.state() == session_state::lost) {
-    patience minute(env.now() + minutes(1));
+    deadline minute(env.now() + minutes(1));
     status opened = co_await s.open(minute);
     co_return opened.done();
   }

@@ -21,7 +21,7 @@ task<void> lead(office_crew::member& m, std::size_t number, stage& seen) {
     bool have = co_await have_session(m.env, *m.s);
     if (!have)
       continue;
-    patience minute(m.env.now() + minutes(1));
+    deadline minute(m.env.now() + minutes(1));
     result<hold> office = co_await m.kit->office.campaign(name, minute);
     if (!office) {
       auto later = m.env.now() + seconds(1);
@@ -33,7 +33,7 @@ task<void> lead(office_crew::member& m, std::size_t number, stage& seen) {
         seen, m.env, *m.s, [&office] { return office->safe_until(); }, name);
     auto term = m.env.now() + seconds(1 + m.env.draw(4));
     co_await sleep_until(m.env, term);
-    patience two(m.env.now() + seconds(2));
+    deadline two(m.env.now() + seconds(2));
     if (m.env.draw(4) == 0)
       co_await office->release(two);
     else
@@ -52,7 +52,7 @@ verdict run_office(dialect speaks, std::uint64_t seed) {
 
 task<void> observe(environment& env, election_observer& o, std::string& last) {
   for (;;) {
-    patience long_time(env.now() + hours(1));
+    deadline long_time(env.now() + hours(1));
     result<std::optional<leader>> now = co_await o.next(long_time);
     if (now)
       last = *now ? (*now)->value : std::string();

@@ -42,12 +42,12 @@ enum class contest { mutex, semaphore };
 task<void> work(environment& env, session& s, contest what, std::string name, worker_state& state) {
   for (;;) {
     if (s.state() == session_state::closed || s.state() == session_state::lost) {
-      patience minute(env.now() + minutes(1));
+      deadline minute(env.now() + minutes(1));
       status opened = co_await s.open(minute);
       if (!opened)
         continue;
     }
-    patience soon(env.now() + seconds(60));
+    deadline soon(env.now() + seconds(60));
     mutex lock(s, "m");
     semaphore slots(s, "s", 2);
     task<result<hold>> taking;
@@ -73,7 +73,7 @@ task<void> work(environment& env, session& s, contest what, std::string name, wo
       co_await sleep_until(env, later, &s.ended());
     }
     if (env.draw(2)) {
-      patience two(env.now() + seconds(2));
+      deadline two(env.now() + seconds(2));
       co_await held->release(two);
     }
   }
@@ -195,7 +195,7 @@ verdict run_renewals(std::uint64_t seed) {
 /// Three tasks that share a session take turns with a lock, for a second each.
 task<void> share(environment& env, session& s, int& grants) {
   for (;;) {
-    patience minute(env.now() + minutes(1));
+    deadline minute(env.now() + minutes(1));
     mutex lock(s, "m");
     result<hold> held = co_await lock.acquire(minute);
     grants += held.done() ? 1 : 0;
@@ -226,7 +226,7 @@ verdict run_sharing(std::uint64_t seed) {
 /// done and unknown additions, and at least that of the done ones.
 task<void> count(environment& env, counter& n, int rounds, std::int64_t& done, std::int64_t& unknown) {
   for (int i = 0; i < rounds; ++i) {
-    patience minute(env.now() + minutes(1));
+    deadline minute(env.now() + minutes(1));
     result<std::int64_t> sum = co_await n.add(1, minute);
     done += sum.done() ? 1 : 0;
     unknown += sum.unknown() ? 1 : 0;
@@ -263,7 +263,7 @@ enum class wanted { mutex, claimed_mutex, semaphore };
 
 /// Gives up after a fraction of a second, whatever is in flight then.
 task<void> give_up_soon(environment& env, session& s, wanted what) {
-  patience limit(env.now() + milliseconds(1 + env.draw(300)));
+  deadline limit(env.now() + milliseconds(1 + env.draw(300)));
   mutex_options claims;
   claims.how = recipe::claims;
   mutex keys(s, "m"), claimed(s, "c", claims);

@@ -92,7 +92,7 @@ struct resumed_follower {
 task<void> follow_on(environment& env, resumed_follower& f) {
   changes stream(env, "in/", f.place);
   for (;;) {
-    patience soon(env.now() + seconds(20));
+    deadline soon(env.now() + seconds(20));
     result<change_batch> batch = co_await stream.next(soon);
     if (!batch)
       continue;
@@ -181,7 +181,7 @@ struct two_clusters {
 task<void> copy_from(virtual_time::timeline& time, environment& from, environment& to) {
   mirror m(from, "in/", to, "copy/", "mirror");
   for (;;) {
-    patience soon(time.now() + seconds(20));
+    deadline soon(time.now() + seconds(20));
     status copied = co_await m.step(soon);
     if (!copied) {
       auto later = from.now() + milliseconds(300);

@@ -49,7 +49,7 @@ task<void> enter_deeply(recursive_crew::member& m, std::size_t number, stage& se
     if (!open)
       continue;
     // Six owners take turns of up to 20 s: giving up before a round ends loses the position.
-    patience soon(m.env.now() + seconds(180));
+    deadline soon(m.env.now() + seconds(180));
     result<recursive_mutex::level> outer = co_await m.kit->lock.acquire(owner, soon);
     if (!outer) {
       auto later = m.env.now() + seconds(1);
@@ -60,7 +60,7 @@ task<void> enter_deeply(recursive_crew::member& m, std::size_t number, stage& se
     auto* level = &*outer;
     stage::shown here(
         seen, m.env, *m.s, [level] { return level->safe_until(); }, owner);
-    patience at_once(m.env.now() + milliseconds(500));
+    deadline at_once(m.env.now() + milliseconds(500));
     result<recursive_mutex::level> inner = co_await m.kit->lock.acquire(owner, at_once);
     if (inner) {
       co_await write_under(m.env, *m.s, *inner, owner);
@@ -71,7 +71,7 @@ task<void> enter_deeply(recursive_crew::member& m, std::size_t number, stage& se
     }
     co_await write_under(m.env, *m.s, *outer, owner);
     if (m.env.draw(2)) {
-      patience two(m.env.now() + seconds(2));
+      deadline two(m.env.now() + seconds(2));
       co_await outer->release(two);
     }
     outer->drop();
@@ -144,7 +144,7 @@ task<void> read_or_write(shared_crew::member& m, std::size_t number, stage& seen
     bool open = co_await have_session(m.env, *m.s);
     if (!open)
       continue;
-    patience soon(m.env.now() + seconds(60));
+    deadline soon(m.env.now() + seconds(60));
     bool writes = m.env.draw(3) == 0;
     task<result<hold>> taking;
     if (writes)
@@ -165,7 +165,7 @@ task<void> read_or_write(shared_crew::member& m, std::size_t number, stage& seen
       co_await write_under(m.env, *m.s, *held, "w");
     }
     if (writes && m.env.draw(2)) {
-      patience five(m.env.now() + seconds(5));
+      deadline five(m.env.now() + seconds(5));
       co_await m.kit->lock.downgrade(*held, five);
       writes = false;
     }
@@ -175,7 +175,7 @@ task<void> read_or_write(shared_crew::member& m, std::size_t number, stage& seen
       co_await sleep_until(m.env, later, &m.s->ended());
     }
     if (m.env.draw(2)) {
-      patience two(m.env.now() + seconds(2));
+      deadline two(m.env.now() + seconds(2));
       co_await held->release(two);
     }
   }
@@ -208,7 +208,7 @@ task<void> lock_two_keys(striped_crew::member& m, std::size_t number, stage& see
     if (!open)
       continue;
     std::vector<std::string> keys = {"k" + std::to_string(m.env.draw(9)), "k" + std::to_string(m.env.draw(9))};
-    patience soon(m.env.now() + seconds(60));
+    deadline soon(m.env.now() + seconds(60));
     result<std::vector<hold>> held = co_await m.kit->lock.acquire_all(keys, soon);
     if (!held) {
       auto later = m.env.now() + seconds(1);
@@ -262,7 +262,7 @@ task<void> lock_paths(tree_crew::member& m, std::size_t number, stage& seen) {
     if (!open)
       continue;
     std::string path = paths[m.env.draw(6)];
-    patience soon(m.env.now() + seconds(60));
+    deadline soon(m.env.now() + seconds(60));
     result<tree_hold> held = co_await m.kit->lock.acquire(path, soon);
     if (!held) {
       auto later = m.env.now() + seconds(1);
@@ -275,7 +275,7 @@ task<void> lock_paths(tree_crew::member& m, std::size_t number, stage& seen) {
         seen, m.env, *m.s, [h] { return h->safe_until(); }, path.empty() ? "/" : "/" + path + "/");
     co_await write_under(m.env, *m.s, *held, "/" + path + "/");
     if (m.env.draw(2)) {
-      patience two(m.env.now() + seconds(2));
+      deadline two(m.env.now() + seconds(2));
       co_await held->release(two);
     }
     held->drop();

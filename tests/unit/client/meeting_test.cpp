@@ -65,7 +65,7 @@ task<void> attend(barrier_crew::member& m, model_server& server, attendance& see
       continue;
     std::string id = m.s->id();
     seen.entering.insert(id);
-    patience soon(m.env.now() + seconds(40));
+    deadline soon(m.env.now() + seconds(40));
     result<barrier_pass> pass = co_await m.kit->meets.enter(soon);
     if (!pass) {
       if (pass.unknown())
@@ -91,7 +91,7 @@ task<void> attend(barrier_crew::member& m, model_server& server, attendance& see
     co_await sleep_until(m.env, later, &m.s->ended());
     seen.inside.erase(id);
     seen.entering.erase(id);
-    patience minute(m.env.now() + seconds(60));
+    deadline minute(m.env.now() + seconds(60));
     status left = co_await m.kit->meets.leave(std::move(*pass), minute);
     if (!left)
       continue;
@@ -135,7 +135,7 @@ task<void> count_once(environment& env, latch& l, int& begun, int& done, int& un
   auto until = env.now() + milliseconds(env.draw(20'000));
   co_await sleep_until(env, until);
   ++begun;
-  patience minute(env.now() + minutes(1));
+  deadline minute(env.now() + minutes(1));
   result<std::uint64_t> left = co_await l.count_down(minute);
   done += left.done() ? 1 : 0;
   unknown += left.unknown() ? 1 : 0;
@@ -143,7 +143,7 @@ task<void> count_once(environment& env, latch& l, int& begun, int& done, int& un
 
 task<void> wait_for(environment& env, latch& l, instant& opened) {
   for (;;) {
-    patience ten(env.now() + minutes(10));
+    deadline ten(env.now() + minutes(10));
     status open = co_await l.wait(ten);
     if (open)
       break;

@@ -45,7 +45,7 @@ task<void> put_or_take(queue_crew::member& m, std::size_t number, queue_story& s
         continue;
       std::string value = "item " + std::to_string(story.next++);
       story.perhaps.insert(value);
-      patience minute(m.env.now() + seconds(20));
+      deadline minute(m.env.now() + seconds(20));
       status put = co_await m.kit->items.put(value, minute);
       if (put)
         story.certain.insert(value);
@@ -54,7 +54,7 @@ task<void> put_or_take(queue_crew::member& m, std::size_t number, queue_story& s
       continue;
     }
     ++m.progress[number];
-    patience soon(m.env.now() + seconds(30));
+    deadline soon(m.env.now() + seconds(30));
     result<queue_item> item = co_await m.kit->items.take(soon);
     if (!item) {
       auto later = m.env.now() + milliseconds(100);
@@ -70,7 +70,7 @@ task<void> put_or_take(queue_crew::member& m, std::size_t number, queue_story& s
       auto later = m.env.now() + milliseconds(m.env.draw(8000));
       co_await sleep_until(m.env, later, &m.s->ended());
     }
-    patience five(m.env.now() + seconds(5));
+    deadline five(m.env.now() + seconds(5));
     auto what = m.env.draw(10);
     if (what == 0)
       co_await m.kit->items.give_back(std::move(*item), five);
@@ -151,7 +151,7 @@ task<void> write_guarded(guarded_crew::member& m, fenced<std::vector<std::uint64
     bool open = co_await have_session(m.env, *m.s);
     if (!open)
       continue;
-    patience soon(m.env.now() + seconds(60));
+    deadline soon(m.env.now() + seconds(60));
     result<hold> held = co_await m.kit->lock.acquire(soon);
     if (!held) {
       auto later = m.env.now() + seconds(1);
@@ -160,7 +160,7 @@ task<void> write_guarded(guarded_crew::member& m, fenced<std::vector<std::uint64
     }
     for (int i = 0; i < 3; ++i) {
       std::string fence = std::to_string(held->fence());
-      patience five(m.env.now() + seconds(5));
+      deadline five(m.env.now() + seconds(5));
       status put =
           co_await put_under(*m.s, *held, "m", "guarded", fence + " " + std::to_string(m.env.draw(1000)), five);
       m.progress[0] += put ? 1 : 0;
@@ -233,7 +233,7 @@ task<void> run_sections(section_crew::member& m, ledger& l, int& next) {
       continue;
     compensated_section section(*m.s, "pay", how);
     std::string name = "order" + std::to_string(next++);
-    patience minute(m.env.now() + minutes(1));
+    deadline minute(m.env.now() + minutes(1));
     status begun = co_await section.begin(name, minute);
     if (!begun) {
       auto later = m.env.now() + seconds(1);
@@ -243,7 +243,7 @@ task<void> run_sections(section_crew::member& m, ledger& l, int& next) {
     auto fence = section.fence();
     bool all = true;
     for (int i = 0; i < 3 && all; ++i) {
-      patience ten(m.env.now() + seconds(10));
+      deadline ten(m.env.now() + seconds(10));
       status noted = co_await section.step("debit", name, ten);
       all = noted.done() && m.env.draw(8) > 0;
       if (!noted)
@@ -252,7 +252,7 @@ task<void> run_sections(section_crew::member& m, ledger& l, int& next) {
       co_await sleep_until(m.env, later);
       l.apply(name + "/" + std::to_string(i), fence);
     }
-    patience ten(m.env.now() + seconds(10));
+    deadline ten(m.env.now() + seconds(10));
     if (!all) {
       if (m.env.draw(2))
         co_await section.roll_back(ten);

@@ -36,7 +36,7 @@ milliseconds in_ms(std::chrono::nanoseconds t) {
 task<void> use_slots(environment& env, session& s, int& inside, int& most, int& grants) {
   for (int i = 0; i < 5;) {
     semaphore slots(s, "slots", 3);
-    patience limit(env.now() + minutes(5));
+    deadline limit(env.now() + minutes(5));
     result<hold> slot = co_await slots.acquire(1, limit);
     if (!slot)
       continue;
@@ -46,7 +46,7 @@ task<void> use_slots(environment& env, session& s, int& inside, int& most, int& 
     auto later = env.now() + milliseconds(50 + env.draw(100));
     co_await sleep_until(env, later);
     --inside;
-    patience soon(env.now() + seconds(2));
+    deadline soon(env.now() + seconds(2));
     co_await slot->release(soon);
   }
 }
@@ -210,7 +210,7 @@ TEST_CASE("scene: a step of the clock by 600 ms", "[client][scenes]") {
 
 namespace {
 
-task<void> read_one(near_cache& cache, patience limit, int& found) {
+task<void> read_one(near_cache& cache, deadline limit, int& found) {
   auto table = co_await cache.read(limit);
   if (table && (*table)->find("conf/hot"))
     ++found;

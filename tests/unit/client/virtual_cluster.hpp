@@ -34,8 +34,8 @@ public:
     time.at(end, [&over] { over = true; });
     time.run_until(end, [&over] { return over; });
   }
-  patience within(std::chrono::nanoseconds length, stopper* stop = nullptr) {
-    return patience(time.now() + length, stop);
+  deadline within(std::chrono::nanoseconds length, stopper* stop = nullptr) {
+    return deadline(time.now() + length, stop);
   }
 
   virtual_time::timeline time;

@@ -49,9 +49,9 @@ TEST_CASE("an acquire that does not come through the log is waited for until its
   CHECK_FALSE(a.keep(acquire(2, "b"), t0 + milliseconds(100)));
   CHECK(a.keep(acquire(3, "a"), t0 + milliseconds(200)));
   CHECK(a.keep(acquire(4, "b"), t0 + milliseconds(200)));
-  CHECK(a.past_patience(t0 + milliseconds(499)).empty());
-  CHECK(ids_of(a.past_patience(t0 + milliseconds(500))) == ids{3});
-  CHECK(ids_of(a.past_patience(t0 + milliseconds(600))) == ids{4});
+  CHECK(a.timed_out(t0 + milliseconds(499)).empty());
+  CHECK(ids_of(a.timed_out(t0 + milliseconds(500))) == ids{3});
+  CHECK(ids_of(a.timed_out(t0 + milliseconds(600))) == ids{4});
   CHECK(a.empty());
 }
 

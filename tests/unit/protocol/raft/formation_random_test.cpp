@@ -119,7 +119,7 @@ private:
     auto& p = all_[i];
     formation_settings s;
     s.expect = expect_;
-    s.patience_ticks = 1;
+    s.timeout_ticks = 1;
     s.give_up_ticks = 8;
     p.running.emplace(founder(i + 1), "dc1", s, p.made ? formation::cluster_id_of(*p.made) : 0, p.disk);
     if (p.made || p.voted)

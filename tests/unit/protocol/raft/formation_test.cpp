@@ -26,7 +26,7 @@ void identify(formation& to, const formation& from) {
 formation of(std::uint64_t id, std::uint32_t expect, std::uint64_t cluster = 0, promise kept = {}) {
   formation_settings s;
   s.expect = expect;
-  s.patience_ticks = 4;
+  s.timeout_ticks = 4;
   s.give_up_ticks = 10;
   formation f(server(id), "dc1", s, cluster, std::move(kept));
   f.tick(true);
@@ -346,7 +346,7 @@ TEST_CASE("a claim of an unverified server that a cluster was abandoned is ignor
 TEST_CASE("while a configured server is missing, a server waits to be discovered by others") {
   formation_settings s;
   s.expect = 1;
-  s.patience_ticks = 3;
+  s.timeout_ticks = 3;
   formation f(server(1), "dc1", s, 0);
   for (int i = 0; i < 2; ++i) {
     f.tick(false);

@@ -26,10 +26,10 @@ state::claim_answer standing(state::claim_state s) {
 struct waits_fixture : requested_fixture {
   claim_waits waits{out, pending, times};
 
-  exchange& asks(state::command c, std::chrono::nanoseconds patience) {
+  exchange& asks(state::command c, std::chrono::nanoseconds timeout) {
     auto& e = client->asks(std::move(c));
     e.began = now;
-    e.wait_until = patience.count() > 0 ? now + patience : monotonic_time{};
+    e.wait_until = timeout.count() > 0 ? now + timeout : monotonic_time{};
     return e;
   }
   bool received(exchange& e, state::reply reply) {
