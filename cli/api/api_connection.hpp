@@ -34,7 +34,7 @@ private:
 
   api_target target_;
   v0::detail::socket_environment sockets_;
-  v0::stopper closed_;
+  v0::stop_source closed_;
 };
 
 } // namespace belay::cli

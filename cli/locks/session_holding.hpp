@@ -35,7 +35,7 @@ protected:
   void had() { deadline_ = {}; }
 
   command_environment sockets_;
-  v0::stopper stopping_; ///< stops acquire() and watch()
+  v0::stop_source stopping_; ///< stops acquire() and watch()
   v0::session_options options_;
   std::unique_ptr<v0::session> session_;
   acquire_deadline deadline_;

@@ -56,7 +56,7 @@ public:
   /// Reports its end. The caller of end() destroys the call afterwards.
   virtual void end(std::exception_ptr thrown = nullptr) = 0;
 
-  stopper stop;
+  stop_source stop;
   error why{outcome::unknown, reason::deadline, "the call did not end in time"};
   task<void> running;
 };

@@ -63,7 +63,7 @@ private:
 class [[nodiscard]] streamed_asking : public operation {
 public:
   streamed_asking(socket_environment& env, const request& q, instant deadline, streamed_bodies bodies,
-                  stopper* stop) noexcept
+                  stop_source* stop) noexcept
       : operation(env, stop, nullptr), sockets_(env), question_(q), deadline_(deadline), bodies_(std::move(bodies)) {}
   void await_suspend(std::coroutine_handle<> waiter) {
     suspended(waiter);
@@ -83,7 +83,7 @@ private:
 };
 
 inline streamed_asking ask(socket_environment& env, const request& q, instant deadline, streamed_bodies bodies,
-                           stopper* stop = nullptr) noexcept {
+                           stop_source* stop = nullptr) noexcept {
   return streamed_asking(env, q, deadline, std::move(bodies), stop);
 }
 

@@ -95,7 +95,7 @@ private:
 };
 
 class operation;
-class stopper;
+class stop_source;
 
 class environment {
 public:
@@ -118,22 +118,22 @@ public:
 namespace detail {
 struct stop_hook {
   operation* op = nullptr;
-  stopper* owner = nullptr;
+  stop_source* owner = nullptr;
   stop_hook* before = nullptr;
   stop_hook* after = nullptr;
 
-  void enter(stopper& s) noexcept;
+  void enter(stop_source& s) noexcept;
   void leave() noexcept;
 };
 } // namespace detail
 
 /// A stop source: ends sleeps and requests that wait under it, on the loop, not inside stop().
-class stopper {
+class stop_source {
 public:
-  stopper() = default;
-  ~stopper();
-  stopper(const stopper&) = delete;
-  stopper& operator=(const stopper&) = delete;
+  stop_source() = default;
+  ~stop_source();
+  stop_source(const stop_source&) = delete;
+  stop_source& operator=(const stop_source&) = delete;
 
   /// From now on everything that waits under it ends at once.
   void stop();
@@ -151,13 +151,13 @@ private:
 /// A caller's deadline, and up to two stop sources that end the wait earlier.
 class deadline {
 public:
-  explicit deadline(instant at, stopper* stop = nullptr, stopper* other = nullptr) noexcept
+  explicit deadline(instant at, stop_source* stop = nullptr, stop_source* other = nullptr) noexcept
       : at_(at), stop_(stop), other_(other) {}
   instant at() const noexcept { return at_; }
-  stopper* stop() const noexcept { return stop_; }
-  stopper* other() const noexcept { return other_; }
+  stop_source* stop() const noexcept { return stop_; }
+  stop_source* other() const noexcept { return other_; }
   /// The same, but `other` stops it, too.
-  deadline with(stopper& other) const noexcept { return deadline(at_, stop_, &other); }
+  deadline with(stop_source& other) const noexcept { return deadline(at_, stop_, &other); }
   bool stopped() const noexcept { return (stop_ && stop_->stopped()) || (other_ && other_->stopped()); }
   bool over(instant now) const noexcept { return stopped() || now >= at_; }
   /// Whether it was stopped or the deadline has passed. @pre over()
@@ -165,8 +165,8 @@ public:
 
 private:
   instant at_;
-  stopper* stop_;
-  stopper* other_;
+  stop_source* stop_;
+  stop_source* other_;
 };
 
 /// Something that a coroutine waits for. It lives in the coroutine's frame.
@@ -190,7 +190,7 @@ public:
   bool await_ready() const noexcept { return stopped_; }
 
 protected:
-  operation(environment& env, stopper* one, stopper* other) noexcept;
+  operation(environment& env, stop_source* one, stop_source* other) noexcept;
   ~operation();
   void suspended(std::coroutine_handle<> waiter) noexcept {
     waiter_ = waiter;
@@ -202,7 +202,7 @@ protected:
   bool stopped_ = false;
 
 private:
-  friend class stopper;
+  friend class stop_source;
   std::coroutine_handle<> waiter_;
   bool waiting_ = false;
   std::array<detail::stop_hook, 2> hooks_;
@@ -210,7 +210,7 @@ private:
 
 class [[nodiscard]] sleeping : public operation {
 public:
-  sleeping(environment& env, instant until, stopper* one, stopper* other) noexcept
+  sleeping(environment& env, instant until, stop_source* one, stop_source* other) noexcept
       : operation(env, one, other), until_(until) {}
   void await_suspend(std::coroutine_handle<> waiter) {
     suspended(waiter);
@@ -225,7 +225,7 @@ private:
 
 class [[nodiscard]] asking : public operation {
 public:
-  asking(environment& env, const request& q, instant until, stopper* one, stopper* other) noexcept
+  asking(environment& env, const request& q, instant until, stop_source* one, stop_source* other) noexcept
       : operation(env, one, other), question_(q), until_(until) {}
   bool await_ready() const noexcept { return stopped_; }
   void await_suspend(std::coroutine_handle<> waiter) {
@@ -242,8 +242,8 @@ private:
 };
 
 /// Usage: `auto came = co_await sleep_until(env, t);`
-inline sleeping sleep_until(environment& env, instant until, stopper* one = nullptr,
-                            stopper* other = nullptr) noexcept {
+inline sleeping sleep_until(environment& env, instant until, stop_source* one = nullptr,
+                            stop_source* other = nullptr) noexcept {
   return sleeping(env, until, one, other);
 }
 /// Ends at the caller's deadline at the latest.
@@ -251,15 +251,15 @@ inline sleeping sleep_until(environment& env, instant until, const deadline& lim
   return sleeping(env, std::min(until, limit.at()), limit.stop(), limit.other());
 }
 /// Usage, with a request that has a name: `auto a = co_await ask(env, q, until);`
-inline asking ask(environment& env, const request& q, instant until, stopper* one = nullptr,
-                  stopper* other = nullptr) noexcept {
+inline asking ask(environment& env, const request& q, instant until, stop_source* one = nullptr,
+                  stop_source* other = nullptr) noexcept {
   return asking(env, q, until, one, other);
 }
 /// Ends at the caller's deadline at the latest.
 inline asking ask(environment& env, const request& q, instant until, const deadline& limit) noexcept {
   return asking(env, q, std::min(until, limit.at()), limit.stop(), limit.other());
 }
-asking ask(environment&, request&&, instant, stopper* = nullptr, stopper* = nullptr) = delete;
+asking ask(environment&, request&&, instant, stop_source* = nullptr, stop_source* = nullptr) = delete;
 asking ask(environment&, request&&, instant, const deadline&) = delete;
 
 } // namespace v0

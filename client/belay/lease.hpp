@@ -47,7 +47,7 @@ public:
   /// Whether safe_until() is in the future. Check it before each step that must not be done twice.
   bool safe() const;
   /// Stops when it is lost.
-  stopper& ended() noexcept { return session_->ended(); }
+  stop_source& ended() noexcept { return session_->ended(); }
   session& whose() noexcept { return *session_; }
   /// Empty if it is not held by a claim.
   const std::string& claim_id() const noexcept { return claim_id_; }

@@ -75,7 +75,7 @@ private:
   instant confirmed_{};
   error last_error_;
   std::function<void()> told_;
-  stopper answered_;
+  stop_source answered_;
   task<void> following_;
 };
 

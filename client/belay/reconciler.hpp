@@ -87,9 +87,9 @@ private:
   std::set<std::string> again_; ///< offered while they were processed
   instant next_start_{};
   bool triggered_ = false;
-  stopper work_bell_;
-  stopper room_bell_;
-  stopper pass_bell_;
+  stop_source work_bell_;
+  stop_source room_bell_;
+  stop_source pass_bell_;
   std::vector<task<void>> workers_;
   task<void> passes_;
 };

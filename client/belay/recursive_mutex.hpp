@@ -78,7 +78,7 @@ private:
   session& session_;
   mutex lock_;
   std::map<std::string, std::weak_ptr<section>> sections_; ///< by owner; an empty one is being acquired or released
-  stopper asked_;
+  stop_source asked_;
 };
 
 } // namespace v0

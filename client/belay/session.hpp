@@ -129,7 +129,7 @@ public:
   /// Why it was lost; empty if it was not.
   const std::string& lost_because() const noexcept { return lost_because_; }
   /// Stops when the session is lost or closed; open() resets it.
-  stopper& ended() noexcept { return ended_; }
+  stop_source& ended() noexcept { return ended_; }
   /// Called on the loop after changes of state() and safe_until(). It must not destroy the session.
   void on_change(std::function<void()> told) { told_ = std::move(told); }
 
@@ -155,7 +155,7 @@ public:
     std::string name_;
     std::uint64_t number_ = 0;
   };
-  stopper& turns() noexcept { return turns_; }
+  stop_source& turns() noexcept { return turns_; }
 
   /// Queues a release that no caller waits for: it is sent until a response or the session's end.
   /// Keeps `t` until then. `twice`: again a second later, after requests that are in flight.
@@ -189,13 +189,13 @@ private:
   bool probed_ = false;
   bool closing_ = false;
   std::function<void()> told_;
-  stopper ended_;
-  stopper turns_;
+  stop_source ended_;
+  stop_source turns_;
   std::map<std::string, std::deque<std::uint64_t>> waiting_;
   std::uint64_t next_turn_ = 1;
-  stopper debt_bell_;
-  stopper closing_bell_;
-  stopper paid_;
+  stop_source debt_bell_;
+  stop_source closing_bell_;
+  stop_source paid_;
   std::deque<debt> debts_;
   task<void> renewing_;
   task<void> paying_;

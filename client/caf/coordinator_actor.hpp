@@ -75,7 +75,7 @@ private:
   struct following {
     std::string key;
     bool handled = true; ///< whether the follower has handled the last message
-    stopper when_handled;
+    stop_source when_handled;
   };
 
   // Requests, in coordinator_calls.cpp.

@@ -157,7 +157,7 @@ error answer::judge(bool changes) const {
 
 namespace detail {
 
-void stop_hook::enter(stopper& s) noexcept {
+void stop_hook::enter(stop_source& s) noexcept {
   owner = &s;
   after = s.first_;
   if (after)
@@ -177,17 +177,17 @@ void stop_hook::leave() noexcept {
 
 } // namespace detail
 
-stopper::~stopper() {
+stop_source::~stop_source() {
   while (first_)
     first_->leave();
 }
 
-void stopper::stop() {
+void stop_source::stop() {
   stopped_ = true;
   wake_all();
 }
 
-void stopper::wake_all() {
+void stop_source::wake_all() {
   for (auto* h = first_; h; h = h->after)
     if (h->op->waiting_)
       h->op->env_.stop(*h->op);
@@ -201,7 +201,7 @@ error deadline::why() const {
   return error(outcome::refused, reason::deadline, "the deadline has passed");
 }
 
-operation::operation(environment& env, stopper* one, stopper* other) noexcept : env_(env) {
+operation::operation(environment& env, stop_source* one, stop_source* other) noexcept : env_(env) {
   std::size_t i = 0;
   for (auto* s : {one, other}) {
     auto& h = hooks_[i++];

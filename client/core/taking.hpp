@@ -83,7 +83,7 @@ private:
   };
 
   session it_;
-  stopper opened_;
+  stop_source opened_;
   bool opening_ = false;
 };
 

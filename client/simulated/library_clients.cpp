@@ -37,7 +37,7 @@ public:
   explicit board(belay_ground::library_settings s) : settings(std::move(s)) {}
 
   belay_ground::library_settings settings;
-  stopper stop;
+  stop_source stop;
   std::map<std::string, std::uint64_t> counts;
   std::set<std::string> running; ///< names of the processes that have not ended
   std::optional<belay_ground::broken_rule> broken;

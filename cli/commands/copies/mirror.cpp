@@ -261,7 +261,7 @@ private:
   bell bell_;
   progress_line progress_;
   command_environment original_, copy_;
-  v0::stopper stopping_;
+  v0::stop_source stopping_;
   v0::mirror copies_;
   std::map<std::string, std::string> reported_; ///< the part of left_out() that has been printed
   bool ended_ = false;

@@ -118,7 +118,7 @@ private:
   watch_handler handler_;
   command_environment sockets_;
   v0::changes source_;
-  v0::stopper stopping_; ///< stops the wait for changes
+  v0::stop_source stopping_; ///< stops the wait for changes
   bool ended_ = false, waiting_ = false;
 };
 

@@ -205,8 +205,8 @@ private:
   bell bell_, clock_;
   watch_handler handler_;
   command_environment sockets_;
-  v0::stopper interrupted_; ///< ends the wait of next()
-  v0::stopper worked_;      ///< the work on the delivery has ended
+  v0::stop_source interrupted_; ///< ends the wait of next()
+  v0::stop_source worked_;      ///< the work on the delivery has ended
   v0::session member_;
   v0::consumer group_;
   bool working_ = false;   ///< end_when_lost() has not returned

@@ -76,7 +76,7 @@ private:
     watch_handler handler;
     lock_clock::time_point killed_at = lock_clock::time_point::max();
     bool well = false;
-    v0::stopper over; ///< the command has ended
+    v0::stop_source over; ///< the command has ended
   };
 
   asio::awaitable<int> all() override {

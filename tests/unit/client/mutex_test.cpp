@@ -70,7 +70,7 @@ TEST_CASE("a waiter leaves the queue by its deadline, by a stop, or by destroyin
   c.pass(seconds(3));
   CHECK(c.server.waiting("x") == 0);
 
-  stopper stop;
+  stop_source stop;
   auto stopped = of_b.acquire(c.within(minutes(5), &stop));
   stopped.start();
   c.pass(seconds(3));

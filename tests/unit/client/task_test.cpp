@@ -113,8 +113,8 @@ TEST_CASE("a task may be destroyed at any await", "[client]") {
 
 TEST_CASE("a stop source ends the waits under it, through the loop, and later waits at once", "[client]") {
   virtual_cluster c;
-  stopper stop;
-  auto waits = [](environment& env, stopper& s, int& ended) -> task<void> {
+  stop_source stop;
+  auto waits = [](environment& env, stop_source& s, int& ended) -> task<void> {
     auto until = env.now() + std::chrono::hours(1);
     bool came = co_await sleep_until(env, until, &s);
     ended += came ? 100 : 1;

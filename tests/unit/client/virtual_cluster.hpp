@@ -34,7 +34,7 @@ public:
     time.at(end, [&over] { over = true; });
     time.run_until(end, [&over] { return over; });
   }
-  deadline within(std::chrono::nanoseconds length, stopper* stop = nullptr) {
+  deadline within(std::chrono::nanoseconds length, stop_source* stop = nullptr) {
     return deadline(time.now() + length, stop);
   }
 
