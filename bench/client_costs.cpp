@@ -248,7 +248,7 @@ json::object clients(const settings& s) {
   by_hand raw(s);
   auto before = resident_kb();
   std::vector<std::unique_ptr<belay::client>> all;
-  std::vector<belay::held> held;
+  std::vector<belay::client_lease> held;
   belay::client_options options;
   options.servers = {s.url()};
   for (int i = 0; i < s.sessions; ++i) {

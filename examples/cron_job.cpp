@@ -18,7 +18,7 @@ std::string period_now() {
 }
 
 /// The work. It checks that it still holds the lock before each step that must run only once.
-bool report(const belay::held& lock) {
+bool report(const belay::client_lease& lock) {
   for (int step = 1; step <= 3; ++step) {
     if (!lock.safe()) {
       std::cerr << "the lock was lost: " << lock.lost_because() << "\n";

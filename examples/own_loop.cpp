@@ -29,7 +29,7 @@ net::awaitable<void> pause(std::chrono::milliseconds length) {
 }
 
 /// The job. It checks that it still holds the lock before each step that must run only once.
-net::awaitable<bool> work(const belay::asio::held& lock, int steps) {
+net::awaitable<bool> work(const belay::asio::client_lease& lock, int steps) {
   for (int step = 1; step <= steps && lock.safe(); ++step) {
     std::cout << "step " << step << " under fence " << lock.fence() << std::endl;
     co_await pause(100ms);

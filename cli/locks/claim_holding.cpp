@@ -48,14 +48,14 @@ public:
       : session_holding(loop, target, scope, deadline), options_(std::move(chosen)) {}
 
   std::string key() const override { return options_.name; }
-  std::string fence() const override { return !held_ || held_->fence() == 0 ? "" : std::to_string(held_->fence()); }
+  std::string fence() const override { return !lease_ || lease_->fence() == 0 ? "" : std::to_string(lease_->fence()); }
 
   asio::awaitable<result<bool>> acquire() override {
     const auto limit = deadline_.never() ? milliseconds(for_ever) : std::max(deadline_.left(), take_within);
     auto taking = take(v0::deadline(sockets_.now() + limit, &stopping_));
     auto got = co_await awaited(std::move(taking));
     if (got) {
-      held_.emplace(std::move(*got));
+      lease_.emplace(std::move(*got));
       had();
       co_return true;
     }
@@ -70,18 +70,18 @@ public:
   }
 
   asio::awaitable<status> release() override {
-    if (!held_)
+    if (!lease_)
       co_return done{};
-    auto giving = held_->release(v0::deadline(sockets_.now() + release_within));
+    auto giving = lease_->release(v0::deadline(sockets_.now() + release_within));
     const auto given = co_await awaited(std::move(giving));
-    held_.reset();
+    lease_.reset();
     if (!given && !is_given_up(given.why()) && !over()) // a lost claim needs no release
       co_return failure{given.why().text()};
     co_return done{};
   }
 
   asio::awaitable<void> end() override {
-    held_.reset();
+    lease_.reset();
     return session_holding::end();
   }
 
@@ -89,11 +89,11 @@ public:
   asio::awaitable<result<bool>> clean_up() override { co_return true; }
 
 private:
-  v0::task<v0::result<v0::hold>> take(v0::deadline limit) {
+  v0::task<v0::result<v0::lease>> take(v0::deadline limit) {
     v0::election office(*session_, options_.name);
     v0::shared_mutex lock(*session_, options_.name);
     v0::semaphore permits(*session_, options_.name, options_.limit);
-    v0::task<v0::result<v0::hold>> taking;
+    v0::task<v0::result<v0::lease>> taking;
     switch (options_.of) {
     case hold_options::kind::office:
       taking = office.campaign(options_.value, limit);
@@ -108,14 +108,14 @@ private:
       taking = permits.acquire(options_.permits, limit);
       break;
     }
-    v0::result<v0::hold> got = co_await taking;
+    v0::result<v0::lease> got = co_await taking;
     co_return std::move(got);
   }
 
   /// A live session is not enough: the claim may have been ended, or the leadership transferred.
   v0::task<v0::status> wait_for_loss() {
     auto& ended = session_->ended();
-    if (held_->claim_id().empty()) {
+    if (lease_->claim_id().empty()) {
       auto never = sockets_.now() + for_ever;
       co_await v0::sleep_until(sockets_, never, &ended, &stopping_);
       co_return v0::nothing();
@@ -130,7 +130,7 @@ private:
         co_return v0::nothing();
       auto now = a.number("X-Consul-Index");
       bool gone = a.status() == 404 && now > 0;
-      if (gone || (a.status() == 200 && !is_among_holders(a.body(), held_->claim_id())))
+      if (gone || (a.status() == 200 && !is_among_holders(a.body(), lease_->claim_id())))
         co_return v0::nothing();
       index = a.status() != 200 || now < index ? 0 : now;
       if (a.status() == 200)
@@ -142,7 +142,7 @@ private:
   }
 
   hold_options options_;
-  std::optional<v0::hold> held_;
+  std::optional<v0::lease> lease_;
 };
 
 } // namespace

@@ -76,19 +76,19 @@ error client::run_until_done(job make, bool with_session, limit within, std::sto
   return parts_->run(detail::whose::program, std::move(make), with_session, within, std::move(stop));
 }
 
-result<held> client::lock_of::acquire(limit within, std::stop_token stop) {
+result<client_lease> client::lock_of::acquire(limit within, std::stop_token stop) {
   return client_.parts_->take(client_parts::lock(key_, options_), within, std::move(stop));
 }
 
-result<held> client::permits_of::acquire(std::uint64_t permits, limit within, std::stop_token stop) {
+result<client_lease> client::permits_of::acquire(std::uint64_t permits, limit within, std::stop_token stop) {
   return client_.parts_->take(client_parts::permits(name_, most_, how_, permits), within, std::move(stop));
 }
 
-result<held> client::office_of::campaign(std::string value, limit within, std::stop_token stop) {
+result<client_lease> client::office_of::campaign(std::string value, limit within, std::stop_token stop) {
   return client_.parts_->take(client_parts::office(name_, how_, std::move(value)), within, std::move(stop));
 }
 
-status client::office_of::hand_over(held& office, limit within) {
+status client::office_of::hand_over(client_lease& office, limit within) {
   if (!office.parts_)
     return error(outcome::refused, reason::session, "nothing is held");
   auto* c = client_.parts_.get();

@@ -18,16 +18,16 @@ task<status> first_read(detail::cache_ptr c, deadline limit) {
 
 } // namespace
 
-held& held::operator=(held&& other) noexcept {
+client_lease& client_lease::operator=(client_lease&& other) noexcept {
   std::swap(parts_, other.parts_);
   return *this;
 }
 
-held::~held() {
+client_lease::~client_lease() {
   if (!parts_)
     return;
   if (parts_->pid != ::getpid()) {
-    new (std::nothrow) std::shared_ptr<detail::held_parts>(std::move(parts_));
+    new (std::nothrow) std::shared_ptr<detail::lease_parts>(std::move(parts_));
     return;
   }
   auto c = parts_->owner.lock();
@@ -37,27 +37,27 @@ held::~held() {
   parts_->safe_until = 0;
   c->post([weak = parts_->owner, h = std::move(parts_)] {
     auto c = weak.lock();
-    if (!c || c->holds.count(h) == 0)
+    if (!c || c->leases.count(h) == 0)
       return;
     c->forget(h);
     h->it.drop();
   });
 }
 
-std::uint64_t held::fence() const noexcept {
+std::uint64_t client_lease::fence() const noexcept {
   return parts_ ? parts_->fence : 0;
 }
 
-instant held::safe_until() const noexcept {
+instant client_lease::safe_until() const noexcept {
   bool ours = parts_ && parts_->pid == ::getpid();
   return instant(instant::duration(ours ? parts_->safe_until.load() : 0));
 }
 
-bool held::safe() const noexcept {
+bool client_lease::safe() const noexcept {
   return lease_clock::now() < safe_until();
 }
 
-std::stop_token held::lost() const {
+std::stop_token client_lease::lost() const {
   if (parts_ && parts_->pid == ::getpid())
     return parts_->lost.get_token();
   std::stop_source over;
@@ -65,7 +65,7 @@ std::stop_token held::lost() const {
   return over.get_token();
 }
 
-std::string held::lost_because() const {
+std::string client_lease::lost_because() const {
   if (!parts_)
     return "nothing is held";
   if (parts_->pid != ::getpid())
@@ -74,7 +74,7 @@ std::string held::lost_because() const {
   return parts_->because;
 }
 
-status held::release(std::chrono::milliseconds limit) {
+status client_lease::release(std::chrono::milliseconds limit) {
   auto c = parts_ ? parts_->owner.lock() : nullptr;
   if (!c)
     return error(outcome::refused, reason::session, "nothing is held");

@@ -91,11 +91,11 @@ error client_parts::run(whose code, job make, bool with_session, milliseconds wi
   return call->why;
 }
 
-result<held> client_parts::take(making<hold> make, milliseconds within, std::stop_token stop) {
-  auto got = run_for<held_ptr>(kept(std::move(make)), true, within, std::move(stop));
+result<client_lease> client_parts::take(making<lease> make, milliseconds within, std::stop_token stop) {
+  auto got = run_for<lease_ptr>(kept(std::move(make)), true, within, std::move(stop));
   if (!got)
     return got.why();
-  return held(std::move(*got));
+  return client_lease(std::move(*got));
 }
 
 } // namespace detail

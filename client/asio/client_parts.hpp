@@ -55,7 +55,7 @@ public:
   void post(std::function<void()> what) override;
   void call_back(std::function<void()> what) override { loop.post_to_own(std::move(what)); }
   error run(whose code, job make, bool with_session, milliseconds within, std::stop_token stop) override;
-  result<held> take(making<hold> make, milliseconds within, std::stop_token stop);
+  result<client_lease> take(making<lease> make, milliseconds within, std::stop_token stop);
 
   /// Call it on the loop.
   void take_away(const std::shared_ptr<waiting_call>& c);

@@ -35,18 +35,18 @@ task<void> carry_out_and_report(face& f, call& c, job make, bool with_session, d
 }
 
 /// Acquires with `make`, and gives the lease to the face at once.
-task<result<held_ptr>> keep(face& f, making<hold> make, session& s, deadline limit) {
-  task<result<hold>> making = make(s, limit);
-  result<hold> h = co_await making;
+task<result<lease_ptr>> keep(face& f, making<lease> make, session& s, deadline limit) {
+  task<result<lease>> making = make(s, limit);
+  result<lease> h = co_await making;
   if (!h)
     co_return h.why();
-  auto kept = std::make_shared<held_parts>(f.weak_from_this(), std::move(*h));
-  f.holds.insert(kept);
+  auto kept = std::make_shared<lease_parts>(f.weak_from_this(), std::move(*h));
+  f.leases.insert(kept);
   f.notify_watchers(*kept);
   co_return kept;
 }
 
-task<status> hand_over(face& f, held_ptr h, std::string name, recipe how, session& s, deadline limit) {
+task<status> hand_over(face& f, lease_ptr h, std::string name, recipe how, session& s, deadline limit) {
   belay::election office(s, name, how);
   h->safe_until = 0;
   status passed = co_await office.hand_over(h->it, limit);
@@ -57,7 +57,7 @@ task<status> hand_over(face& f, held_ptr h, std::string name, recipe how, sessio
   co_return passed;
 }
 
-task<status> release(face& f, held_ptr h, deadline limit) {
+task<status> release(face& f, lease_ptr h, deadline limit) {
   h->safe_until = 0;
   status released = co_await h->it.release(limit);
   f.forget(h);
@@ -83,19 +83,19 @@ void face::begin(const call_ptr& c, job make, bool with_session, instant until) 
 }
 
 void face::notify_watchers() {
-  auto all = holds;
+  auto all = leases;
   for (const auto& h : all)
     notify_watchers(*h);
 }
 
-void face::notify_watchers(held_parts& h) {
+void face::notify_watchers(lease_parts& h) {
   h.safe_until = ticks(h.it.safe_until());
   bool gone = (*held_by)->state() == session_state::lost || (*held_by)->state() == session_state::closed;
   if (gone)
     lose(h, (*held_by)->lost_because().empty() ? "the client was closed" : (*held_by)->lost_because());
 }
 
-void face::lose(held_parts& h, const std::string& why) {
+void face::lose(lease_parts& h, const std::string& why) {
   h.safe_until = 0;
   if (h.lost.stop_requested())
     return;
@@ -111,8 +111,8 @@ void face::lose(held_parts& h, const std::string& why) {
   });
 }
 
-void face::forget(const held_ptr& h) {
-  holds.erase(h);
+void face::forget(const lease_ptr& h) {
+  leases.erase(h);
   if (h->watchers.empty())
     return;
   call_back([to_notify = std::exchange(h->watchers, {})] {
@@ -127,37 +127,37 @@ void face::end_all() {
     c->why = closed_error();
     c->end();
   }
-  for (const auto& h : std::exchange(holds, {})) {
+  for (const auto& h : std::exchange(leases, {})) {
     lose(*h, "the client was closed");
     h->it.drop();
   }
 }
 
-making<held_ptr> face::kept(making<hold> make) {
+making<lease_ptr> face::kept(making<lease> make) {
   return [this, make = std::move(make)](session& s, deadline p) { return keep(*this, make, s, p); };
 }
 
-making<hold> face::lock(std::string key, mutex_options how) {
+making<lease> face::lock(std::string key, mutex_options how) {
   return [key = std::move(key), how = std::move(how)](session& s, deadline p) { return take_mutex(s, key, how, p); };
 }
 
-making<hold> face::permits(std::string name, std::uint64_t most, recipe how, std::uint64_t wanted) {
+making<lease> face::permits(std::string name, std::uint64_t most, recipe how, std::uint64_t wanted) {
   return [=, name = std::move(name)](session& s, deadline p) { return take_permits(s, name, most, how, wanted, p); };
 }
 
-making<hold> face::office(std::string name, recipe how, std::string value) {
+making<lease> face::office(std::string name, recipe how, std::string value) {
   return [how, name = std::move(name), value = std::move(value)](session& s, deadline p) {
     return take_office(s, name, how, value, p);
   };
 }
 
-making<nothing> face::pass_on(held_ptr h, std::string name, recipe how) {
+making<nothing> face::pass_on(lease_ptr h, std::string name, recipe how) {
   return [this, h = std::move(h), name = std::move(name), how](session& s, deadline p) {
     return hand_over(*this, h, name, how, s, p);
   };
 }
 
-making<nothing> face::give_back(held_ptr h) {
+making<nothing> face::give_back(lease_ptr h) {
   return [this, h = std::move(h)](session&, deadline p) { return release(*this, h, p); };
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the public clients have in common: one session, its holds, and calls, each a coroutine.
+// What the public clients have in common: one session, its leases, and calls, each a coroutine.
 // Everything is used on one loop, unless documented otherwise.
 
 #include "client/core/taking.hpp"
@@ -26,13 +26,13 @@ error closed_error();
 
 class face;
 
-/// What callers see of a hold: written by the loop, read by all threads.
-class held_parts {
+/// What callers see of a lease: written by the loop, read by all threads.
+class lease_parts {
 public:
-  held_parts(std::weak_ptr<face> c, hold h) : owner(std::move(c)), it(std::move(h)), fence(it.fence()) {}
+  lease_parts(std::weak_ptr<face> c, lease h) : owner(std::move(c)), it(std::move(h)), fence(it.fence()) {}
 
   std::weak_ptr<face> owner;
-  hold it; ///< used on the loop only
+  lease it; ///< used on the loop only
   std::uint64_t fence;
   std::atomic<std::int64_t> safe_until{0};
   pid_t pid = ::getpid();
@@ -43,7 +43,7 @@ public:
   std::map<std::uint64_t, std::function<void()>> watchers;
 };
 
-using held_ptr = std::shared_ptr<held_parts>;
+using lease_ptr = std::shared_ptr<lease_parts>;
 
 using job = std::function<task<void>(session&, deadline)>;
 template <class T>
@@ -93,27 +93,27 @@ public:
 
   void live_in(environment& env);
   void begin(const call_ptr& c, job make, bool with_session, instant until);
-  /// Updates all holds: until when they are safe, and whether they are lost.
+  /// Updates all leases: until when they are safe, and whether they are lost.
   void notify_watchers();
-  void notify_watchers(held_parts& h);
-  void lose(held_parts& h, const std::string& why);
-  void forget(const held_ptr& h);
-  /// Ends calls; releases all holds, and reports them as lost.
+  void notify_watchers(lease_parts& h);
+  void lose(lease_parts& h, const std::string& why);
+  void forget(const lease_ptr& h);
+  /// Ends calls; releases all leases, and reports them as lost.
   void end_all();
 
   // Jobs.
-  making<held_ptr> kept(making<hold> make);
-  static making<hold> lock(std::string key, mutex_options how);
-  static making<hold> permits(std::string name, std::uint64_t most, recipe how, std::uint64_t wanted);
-  static making<hold> office(std::string name, recipe how, std::string value);
-  making<nothing> pass_on(held_ptr h, std::string name, recipe how);
-  making<nothing> give_back(held_ptr h);
+  making<lease_ptr> kept(making<lease> make);
+  static making<lease> lock(std::string key, mutex_options how);
+  static making<lease> permits(std::string name, std::uint64_t most, recipe how, std::uint64_t wanted);
+  static making<lease> office(std::string name, recipe how, std::string value);
+  making<nothing> pass_on(lease_ptr h, std::string name, recipe how);
+  making<nothing> give_back(lease_ptr h);
 
   client_options options;
   pid_t pid = ::getpid();
   std::atomic<bool> closed{false};
   std::unique_ptr<shared_session> held_by;
-  std::set<held_ptr> holds;
+  std::set<lease_ptr> leases;
   std::set<call_ptr> calls;
 };
 

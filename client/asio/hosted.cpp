@@ -47,7 +47,7 @@ public:
     ended_ = true;
     auto all = std::exchange(calls, {});
     auto numbered = std::exchange(numbered_, {});
-    for (const auto& h : std::exchange(holds, {})) {
+    for (const auto& h : std::exchange(leases, {})) {
       h->safe_until = 0;
       h->it.forget();
       auto watchers = std::exchange(h->watchers, {});
@@ -251,9 +251,9 @@ void hosted_call::end(std::exception_ptr thrown) {
   parts_.over(*this, std::move(thrown));
 }
 
-task<result<held>> show(making<held_ptr> make, held (*shown)(held_ptr), session& s, deadline limit) {
-  task<result<held_ptr>> making = make(s, limit);
-  result<held_ptr> kept = co_await making;
+task<result<client_lease>> show(making<lease_ptr> make, client_lease (*shown)(lease_ptr), session& s, deadline limit) {
+  task<result<lease_ptr>> making = make(s, limit);
+  result<lease_ptr> kept = co_await making;
   if (!kept)
     co_return kept.why();
   co_return shown(std::move(*kept));
@@ -316,40 +316,40 @@ void hosted_client::close(limit within, std::function<void(status)> done) {
   parts_->begin_to_close(within, std::move(done));
 }
 
-hosted_client::making<held> hosted_client::kept(making<hold> make) {
-  auto shown = [](detail::held_ptr p) { return held(std::move(p)); };
+hosted_client::making<client_lease> hosted_client::kept(making<lease> make) {
+  auto shown = [](detail::lease_ptr p) { return client_lease(std::move(p)); };
   return
       [make = parts_->kept(std::move(make)), shown](session& s, deadline p) { return detail::show(make, shown, s, p); };
 }
 
-hosted_client::making<held> hosted_client::lock(std::string key, mutex_options how) {
+hosted_client::making<client_lease> hosted_client::lock(std::string key, mutex_options how) {
   return kept(face::lock(std::move(key), std::move(how)));
 }
 
-hosted_client::making<held> hosted_client::permits(std::string name, std::uint64_t most, std::uint64_t wanted,
-                                                   recipe how) {
+hosted_client::making<client_lease> hosted_client::permits(std::string name, std::uint64_t most, std::uint64_t wanted,
+                                                           recipe how) {
   return kept(face::permits(std::move(name), most, how, wanted));
 }
 
-hosted_client::making<held> hosted_client::campaign(std::string name, std::string value, recipe how) {
+hosted_client::making<client_lease> hosted_client::campaign(std::string name, std::string value, recipe how) {
   return kept(face::office(std::move(name), how, std::move(value)));
 }
 
-hosted_client::making<nothing> hosted_client::hand_over(const held& office, std::string name, recipe how) {
+hosted_client::making<nothing> hosted_client::hand_over(const client_lease& office, std::string name, recipe how) {
   if (!office.parts_)
     return [](session&, deadline) { return detail::nothing_held(); };
   return parts_->pass_on(office.parts_, std::move(name), how);
 }
 
-hosted_client::making<nothing> hosted_client::release(const held& h) {
+hosted_client::making<nothing> hosted_client::release(const client_lease& h) {
   if (!h.parts_)
     return [](session&, deadline) { return detail::nothing_held(); };
   return parts_->give_back(h.parts_);
 }
 
-std::uint64_t hosted_client::watch(const held& h, std::function<void()> told) {
+std::uint64_t hosted_client::watch(const client_lease& h, std::function<void()> told) {
   auto number = next_number();
-  bool over = !h.parts_ || h.parts_->lost.stop_requested() || parts_->holds.count(h.parts_) == 0;
+  bool over = !h.parts_ || h.parts_->lost.stop_requested() || parts_->leases.count(h.parts_) == 0;
   if (over)
     parts_->post(std::move(told));
   else
@@ -357,7 +357,7 @@ std::uint64_t hosted_client::watch(const held& h, std::function<void()> told) {
   return number;
 }
 
-void hosted_client::forget_watch(const held& h, std::uint64_t number) {
+void hosted_client::forget_watch(const client_lease& h, std::uint64_t number) {
   if (h.parts_)
     h.parts_->watchers.erase(number);
 }

@@ -1,9 +1,10 @@
 #pragma once
 // The library for programs that have a Boost.Asio executor: calls that take a completion token.
 //
-// Recipes, renewals and callbacks of held::lost() run on a strand of that executor. The sockets are
-// on a thread of the transport, so this header needs only Asio, 1.78 or later, whichever version
-// the library was built with. An executor that stalls for longer than the TTL loses the session.
+// Recipes, renewals and callbacks of client_lease::lost() run on a strand of that executor. The
+// sockets are on a thread of the transport, so this header needs only Asio, 1.78 or later,
+// whichever version the library was built with. An executor that stalls for longer than the TTL
+// loses the session.
 //
 // A call completes with void(result<T>): done, refused or unknown (docs/guides/client.md). run() and
 // update(), which call your functions, complete with void(std::exception_ptr, result<T>). Handlers
@@ -241,14 +242,15 @@ auto begin(host_ptr h, hosted_client::making<T> make, bool with_session, millise
 
 /// A lock, permits or a leadership. It releases itself when it goes out of scope. From any thread,
 /// except functions with a token: on the client's executor, or while nothing else uses it.
-class held {
+class client_lease {
 public:
-  held() = default;
-  held(detail::host_ptr h, belay::held it) : host_(std::move(h)), it_(std::make_shared<belay::held>(std::move(it))) {}
+  client_lease() = default;
+  client_lease(detail::host_ptr h, belay::client_lease it)
+      : host_(std::move(h)), it_(std::make_shared<belay::client_lease>(std::move(it))) {}
 
-  /// hold::fence(), the fencing token
+  /// lease::fence(), the fencing token
   std::uint64_t fence() const noexcept { return it_ ? it_->fence() : 0; }
-  /// hold::safe_until(). Each renewal extends it.
+  /// lease::safe_until(). Each renewal extends it.
   instant safe_until() const noexcept { return it_ ? it_->safe_until() : instant(); }
   /// Whether safe_until() is in the future.
   bool safe() const noexcept { return it_ && it_->safe(); }
@@ -261,12 +263,12 @@ public:
   template <class Token>
   auto wait_lost(Token&& token) const {
     return net::async_initiate<Token, void(std::string)>(
-        [](auto handler, const detail::host_ptr& h, const std::shared_ptr<belay::held>& it) {
+        [](auto handler, const detail::host_ptr& h, const std::shared_ptr<belay::client_lease>& it) {
           auto op = std::make_shared<detail::pending<decltype(handler)>>(std::move(handler), h->strand);
           // Loss and cancellation are both handled on the strand.
           auto watched = std::make_shared<std::uint64_t>(0);
           auto cancelled = std::make_shared<bool>(false);
-          std::weak_ptr<belay::held> weak = it;
+          std::weak_ptr<belay::client_lease> weak = it;
           std::weak_ptr<detail::host> weak_host = h;
           std::weak_ptr waits = op;
           auto forget = [weak_host, weak, waits, watched, cancelled] {
@@ -303,7 +305,7 @@ public:
 private:
   friend class client;
   detail::host_ptr host_;
-  std::shared_ptr<belay::held> it_;
+  std::shared_ptr<belay::client_lease> it_;
 };
 
 class client {
@@ -340,17 +342,17 @@ public:
 
   class lock_of {
   public:
-    lock_of(detail::host_ptr h, making<belay::held> make) : host_(std::move(h)), make_(std::move(make)) {}
-    /// void(result<held>)
+    lock_of(detail::host_ptr h, making<belay::client_lease> make) : host_(std::move(h)), make_(std::move(make)) {}
+    /// void(result<client_lease>)
     template <class Token>
     auto acquire(limit within, Token&& token) {
-      return detail::begin<held>(host_, shown(host_, make_), true, within, detail::any_cancellation,
-                                 std::forward<Token>(token));
+      return detail::begin<client_lease>(host_, shown(host_, make_), true, within, detail::any_cancellation,
+                                         std::forward<Token>(token));
     }
 
   private:
     detail::host_ptr host_;
-    making<belay::held> make_;
+    making<belay::client_lease> make_;
   };
   /// belay::mutex
   lock_of lock(std::string key, mutex_options options = mutex_options()) {
@@ -360,7 +362,7 @@ public:
   lock_of semaphore(std::string name, std::uint64_t most, std::uint64_t permits = 1, recipe how = recipe::automatic) {
     return lock_of(host_, host_->core.permits(std::move(name), most, permits, how));
   }
-  /// belay::election: void(result<held>)
+  /// belay::election: void(result<client_lease>)
   template <class Token>
   auto campaign(std::string name, std::string value, limit within, Token&& token) {
     return lock_of(host_, host_->core.campaign(std::move(name), std::move(value)))
@@ -368,7 +370,7 @@ public:
   }
   /// void(status)
   template <class Token>
-  auto hand_over(const held& office, std::string name, limit within, Token&& token) {
+  auto hand_over(const client_lease& office, std::string name, limit within, Token&& token) {
     return detail::begin<nothing>(host_, host_->core.hand_over(*office.it_, std::move(name)), true, within,
                                   detail::cancellation_of_writes, std::forward<Token>(token));
   }
@@ -420,15 +422,15 @@ public:
   }
 
 private:
-  static task<result<held>> show(detail::host_ptr h, making<belay::held> make, session& s, deadline p) {
-    task<result<belay::held>> taking = make(s, p);
-    result<belay::held> taken = co_await taking;
+  static task<result<client_lease>> show(detail::host_ptr h, making<belay::client_lease> make, session& s, deadline p) {
+    task<result<belay::client_lease>> taking = make(s, p);
+    result<belay::client_lease> taken = co_await taking;
     if (!taken)
       co_return taken.why();
-    held out(h, std::move(*taken));
+    client_lease out(h, std::move(*taken));
     co_return std::move(out);
   }
-  static making<held> shown(detail::host_ptr h, making<belay::held> make) {
+  static making<client_lease> shown(detail::host_ptr h, making<belay::client_lease> make) {
     return [h = std::move(h), make = std::move(make)](session& s, deadline p) { return show(h, make, s, p); };
   }
 

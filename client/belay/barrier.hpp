@@ -24,16 +24,16 @@ inline namespace v0 {
 class barrier_pass {
 public:
   barrier_pass() = default;
-  barrier_pass(hold h, std::uint64_t round) : held_(std::move(h)), round_(round) {}
+  barrier_pass(lease h, std::uint64_t round) : lease_(std::move(h)), round_(round) {}
 
   /// Counts from 1. The same for all that passed together.
   std::uint64_t round() const noexcept { return round_; }
   /// Whether it is certain that the others still wait for this participant.
-  bool safe() const { return held_.safe(); }
+  bool safe() const { return lease_.safe(); }
 
 private:
   friend class barrier;
-  hold held_;
+  lease lease_;
   std::uint64_t round_ = 0;
 };
 

@@ -7,7 +7,7 @@
 // ended `grace` later, it is destroyed. The destructor ends the session, for `linger` at most.
 //
 // After a fork the child's copy is closed. Its calls are refused with reason::closed, nothing is
-// held (held::safe() is false), and destructors leave everything to the parent.
+// held (client_lease::safe() is false), and destructors leave everything to the parent.
 
 #include <belay/election.hpp>
 #include <belay/keys.hpp>
@@ -49,7 +49,7 @@ struct client_options {
 namespace detail {
 class client_parts;
 class face;
-class held_parts;
+class lease_parts;
 class cache_parts;
 
 template <class T>
@@ -64,16 +64,16 @@ task<void> fill(std::function<task<result<T>>(session&, deadline)> make, std::sh
 class hosted_client;
 
 /// A lock, permits or a leadership. Releases itself at the end of its scope, without waiting.
-class held {
+class client_lease {
 public:
-  held() = default;
-  held(held&&) noexcept = default;
-  held& operator=(held&& other) noexcept;
-  ~held();
+  client_lease() = default;
+  client_lease(client_lease&&) noexcept = default;
+  client_lease& operator=(client_lease&& other) noexcept;
+  ~client_lease();
 
-  /// hold::fence(), the fencing token
+  /// lease::fence(), the fencing token
   std::uint64_t fence() const noexcept;
-  /// hold::safe_until(). Each renewal extends it.
+  /// lease::safe_until(). Each renewal extends it.
   instant safe_until() const noexcept;
   /// Whether safe_until() is in the future. Cheap: compares two numbers with the clock.
   bool safe() const noexcept;
@@ -89,8 +89,8 @@ private:
   friend class detail::client_parts;
   friend class client;
   friend class hosted_client;
-  explicit held(std::shared_ptr<detail::held_parts> parts) : parts_(std::move(parts)) {}
-  std::shared_ptr<detail::held_parts> parts_;
+  explicit client_lease(std::shared_ptr<detail::lease_parts> parts) : parts_(std::move(parts)) {}
+  std::shared_ptr<detail::lease_parts> parts_;
 };
 
 /// The cached keys under a prefix. Lookups take no lock and send no request.
@@ -139,7 +139,7 @@ public:
   public:
     lock_of(client& c, std::string key, mutex_options options)
         : client_(c), key_(std::move(key)), options_(std::move(options)) {}
-    result<held> acquire(limit within, std::stop_token stop = {});
+    result<client_lease> acquire(limit within, std::stop_token stop = {});
 
   private:
     client& client_;
@@ -155,8 +155,10 @@ public:
   public:
     permits_of(client& c, std::string name, std::uint64_t most, recipe how)
         : client_(c), name_(std::move(name)), most_(most), how_(how) {}
-    result<held> acquire(limit within, std::stop_token stop = {}) { return acquire(1, within, std::move(stop)); }
-    result<held> acquire(std::uint64_t permits, limit within, std::stop_token stop = {});
+    result<client_lease> acquire(limit within, std::stop_token stop = {}) {
+      return acquire(1, within, std::move(stop));
+    }
+    result<client_lease> acquire(std::uint64_t permits, limit within, std::stop_token stop = {});
 
   private:
     client& client_;
@@ -172,8 +174,8 @@ public:
   class office_of {
   public:
     office_of(client& c, std::string name, recipe how) : client_(c), name_(std::move(name)), how_(how) {}
-    result<held> campaign(std::string value, limit within, std::stop_token stop = {});
-    status hand_over(held& office, limit within = std::chrono::seconds(5));
+    result<client_lease> campaign(std::string value, limit within, std::stop_token stop = {});
+    status hand_over(client_lease& office, limit within = std::chrono::seconds(5));
     /// The current leader; nullopt if there is none.
     result<std::optional<leader>> leader_now(limit within = std::chrono::seconds(5));
 

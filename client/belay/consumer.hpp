@@ -71,8 +71,8 @@ public:
   task<status> leave(deadline limit);
 
   /// Whether this member gets changes.
-  bool active() const { return held_.safe(); }
-  std::uint64_t fence() const noexcept { return held_.fence(); }
+  bool active() const { return lease_.safe(); }
+  std::uint64_t fence() const noexcept { return lease_.fence(); }
 
 private:
   /// A change that was fetched and is not acknowledged.
@@ -98,7 +98,7 @@ private:
   std::string prefix_;
   std::string name_;
   consumer_options options_;
-  hold held_;
+  lease lease_;
   std::string session_id_;
   std::uint64_t index_ = 0;                           ///< index of NAME/.state
   std::uint64_t history_ = 0;                         ///< history of all positions here; 0: unknown

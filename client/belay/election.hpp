@@ -32,9 +32,9 @@ public:
 
   /// Waits until it leads.
   /// @param value what observers see
-  task<result<hold>> campaign(std::string value, deadline limit);
+  task<result<lease>> campaign(std::string value, deadline limit);
   /// Transfers it to the candidate that has waited longest, or to the one with the claim ID `to`.
-  task<status> hand_over(hold& office, deadline limit, std::string to = {});
+  task<status> hand_over(lease& office, deadline limit, std::string to = {});
 
 private:
   session& session_;

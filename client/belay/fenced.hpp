@@ -46,7 +46,8 @@ private:
 /// Writes the key under a lock or a claim. Belay compares the fencing token
 /// (docs/reference/claims.md, "Guards"), Consul the index of the lock's key.
 /// @param lock the key or the name under which `h` is held. `h` must outlive the task
-task<status> put_under(session& s, const hold& h, std::string lock, std::string key, std::string value, deadline limit);
+task<status> put_under(session& s, const lease& h, std::string lock, std::string key, std::string value,
+                       deadline limit);
 
 } // namespace v0
 } // namespace belay

@@ -30,14 +30,14 @@ private:
   std::uint64_t largest_;
 };
 
-class hold {
+class lease {
 public:
-  hold() = default;
+  lease() = default;
   /// Created by a recipe before its first request: from now on something may have to be released.
-  hold(session& s, giving_back how, session::turn t);
-  hold(hold&& other) noexcept;
-  hold& operator=(hold&& other) noexcept;
-  ~hold() { drop(); }
+  lease(session& s, giving_back how, session::turn t);
+  lease(lease&& other) noexcept;
+  lease& operator=(lease&& other) noexcept;
+  ~lease() { drop(); }
 
   /// The fencing token. It grows with every grant of that name. Send it with each action under the
   /// lock, so that the resource can reject late ones. Zero: this server gives none.

@@ -38,7 +38,7 @@ public:
   mutex(session& s, std::string key, mutex_options options = mutex_options());
 
   /// Waits for its turn. Destroying the task leaves the queue.
-  task<result<hold>> acquire(deadline limit);
+  task<result<lease>> acquire(deadline limit);
 
 private:
   giving_back release_of(const std::string& id);

@@ -26,19 +26,19 @@ inline namespace v0 {
 class queue_item {
 public:
   queue_item() = default;
-  queue_item(hold h, entry e) : held_(std::move(h)), entry_(std::move(e)) {}
+  queue_item(lease h, entry e) : lease_(std::move(h)), entry_(std::move(e)) {}
 
   const std::string& value() const noexcept { return entry_.value; }
   /// How often it was taken, this time included.
   std::uint64_t tries() const noexcept { return entry_.flags; }
   const std::string& key() const noexcept { return entry_.key; }
-  /// The fencing token, hold::fence(). It grows with every take of this item.
-  std::uint64_t fence() const noexcept { return held_.fence(); }
-  bool safe() const { return held_.safe(); }
+  /// The fencing token, lease::fence(). It grows with every take of this item.
+  std::uint64_t fence() const noexcept { return lease_.fence(); }
+  bool safe() const { return lease_.safe(); }
 
 private:
   friend class queue;
-  hold held_;
+  lease lease_;
   entry entry_; ///< as it is while it is held
 };
 

@@ -11,7 +11,7 @@
 // one.
 //
 // Use one recursive_mutex for all owners of a process: two objects with the same key do not share
-// their counts, and wait for each other. It must outlive its holds.
+// their counts, and wait for each other. It must outlive its leases.
 
 #include <belay/mutex.hpp>
 
@@ -31,7 +31,7 @@ public:
   recursive_mutex(const recursive_mutex&) = delete;
   recursive_mutex& operator=(const recursive_mutex&) = delete;
 
-  /// One of an owner's holds. It is released when it goes out of scope.
+  /// One of an owner's leases. It is released when it goes out of scope.
   class level {
   public:
     level() = default;
@@ -42,7 +42,7 @@ public:
     std::uint64_t fence() const noexcept;
     instant safe_until() const noexcept;
     bool safe() const;
-    /// Number of holds of the owner, this one included.
+    /// Number of leases of the owner, this one included.
     std::size_t depth() const noexcept;
     /// The last one waits for the server's response; the others only decrement the count.
     task<status> release(deadline limit);
@@ -57,14 +57,14 @@ public:
   task<result<level>> acquire(std::string owner, deadline limit);
 
 private:
-  /// Lives as long as one of the owner's holds.
+  /// Lives as long as one of the owner's leases.
   class section {
   public:
-    section(recursive_mutex& m, std::string o, hold h) : held(std::move(h)), mutex_(m), owner_(std::move(o)) {}
+    section(recursive_mutex& m, std::string o, lease h) : held(std::move(h)), mutex_(m), owner_(std::move(o)) {}
     ~section() { mutex_.left(owner_); }
     section(const section&) = delete;
     section& operator=(const section&) = delete;
-    hold held;
+    lease held;
     std::size_t count = 1;
 
   private:

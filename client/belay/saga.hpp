@@ -60,8 +60,8 @@ public:
   /// Releases the lock; the next begin() undoes what was recorded.
   void drop() noexcept;
 
-  std::uint64_t fence() const noexcept { return held_.fence(); }
-  bool safe() const { return held_.safe(); }
+  std::uint64_t fence() const noexcept { return lease_.fence(); }
+  bool safe() const { return lease_.safe(); }
 
 private:
   class intent;
@@ -73,7 +73,7 @@ private:
   std::string lock_key_;
   std::string intent_key_;
   undo undo_;
-  hold held_;
+  lease lease_;
   std::string session_id_;
   std::uint64_t index_ = 0; ///< index of NAME/.intent
   std::vector<noted_step> steps_;

@@ -22,10 +22,10 @@ inline namespace v0 {
 class semaphore {
 public:
   semaphore(session& s, std::string name, std::uint64_t limit, recipe how = recipe::automatic);
-  task<result<hold>> acquire(std::uint64_t permits, deadline limit);
+  task<result<lease>> acquire(std::uint64_t permits, deadline limit);
 
 private:
-  task<result<hold>> acquire_slot(deadline limit);
+  task<result<lease>> acquire_slot(deadline limit);
 
   session& session_;
   std::string name_;

@@ -23,15 +23,15 @@ public:
   shared_mutex(session& s, std::string name) : session_(s), name_(std::move(name)) {}
 
   /// Acquires as a writer, alone.
-  task<result<hold>> acquire(deadline limit, std::string value = {});
+  task<result<lease>> acquire(deadline limit, std::string value = {});
   /// Acquires as a reader, together with other readers.
-  task<result<hold>> acquire_shared(deadline limit, std::string value = {});
+  task<result<lease>> acquire_shared(deadline limit, std::string value = {});
   /// Turns a writer's lease into a reader's in one step: no other writer comes in between, and
   /// waiting readers may enter. The fencing token stays. @returns refused if the lease was lost
-  task<status> downgrade(hold& alone, deadline limit);
+  task<status> downgrade(lease& alone, deadline limit);
 
 private:
-  task<result<hold>> take(std::string mode, std::string value, deadline limit);
+  task<result<lease>> take(std::string mode, std::string value, deadline limit);
 
   session& session_;
   std::string name_;

@@ -26,12 +26,12 @@ public:
 
   /// 64-bit FNV-1a of the key, modulo the number of stripes.
   std::size_t stripe_of(std::string_view key) const noexcept;
-  task<result<hold>> acquire(std::string key, deadline limit);
-  /// One hold for each stripe of these keys, in the order of stripes.
-  task<result<std::vector<hold>>> acquire_all(std::vector<std::string> keys, deadline limit);
+  task<result<lease>> acquire(std::string key, deadline limit);
+  /// One lease for each stripe of these keys, in the order of stripes.
+  task<result<std::vector<lease>>> acquire_all(std::vector<std::string> keys, deadline limit);
 
 private:
-  task<result<hold>> acquire_stripe(std::size_t stripe, deadline limit);
+  task<result<lease>> acquire_stripe(std::size_t stripe, deadline limit);
 
   session& session_;
   std::string name_;

@@ -18,11 +18,11 @@
 namespace belay {
 inline namespace v0 {
 
-/// A path of a tree_lock that is held.
-class tree_hold {
+/// A path of a tree_lock that a client holds.
+class tree_lease {
 public:
-  tree_hold() = default;
-  explicit tree_hold(std::vector<hold> claims) : claims_(std::move(claims)) {}
+  tree_lease() = default;
+  explicit tree_lease(std::vector<lease> claims) : claims_(std::move(claims)) {}
 
   /// The fencing token of the path itself.
   std::uint64_t fence() const noexcept { return claims_.empty() ? 0 : claims_.back().fence(); }
@@ -33,7 +33,7 @@ public:
   void drop() noexcept;
 
 private:
-  std::vector<hold> claims_; ///< from the root to the path
+  std::vector<lease> claims_; ///< from the root to the path
 };
 
 class tree_lock {
@@ -42,7 +42,7 @@ public:
   tree_lock(session& s, std::string root) : session_(s), root_(std::move(root)) {}
 
   /// @param path parts separated by slashes, such as `eu/berlin`; empty: the whole tree
-  task<result<tree_hold>> acquire(std::string path, deadline limit);
+  task<result<tree_lease>> acquire(std::string path, deadline limit);
 
 private:
   session& session_;

@@ -133,7 +133,7 @@ void coordinator_state::on_exit() {
   }
   over_.clear();
   close_.reset();
-  holds_.clear();
+  leases_.clear();
   follows_.clear();
   session_.reset();
   env_.reset();
@@ -156,7 +156,7 @@ void coordinator_state::leave(const party& who) {
   demonitor(who);
 }
 
-/// An actor has ended: withdraws its waiting calls and releases its holds, all at once.
+/// An actor has ended: withdraws its waiting calls and releases its leases, all at once.
 void coordinator_state::ended(const party& who) {
   if (parties_.erase(who) == 0)
     return;
@@ -166,13 +166,13 @@ void coordinator_state::ended(const party& who) {
       withdrawn.push_back(number);
   for (auto number : withdrawn)
     forget_call(number);
-  for (auto h = holds_.begin(); h != holds_.end();) {
+  for (auto h = leases_.begin(); h != leases_.end();) {
     if (h->second.holder != who || CLIENT_MUTANT(caf_end_ignored)) {
       ++h;
       continue;
     }
     auto it = std::move(h->second.it);
-    h = holds_.erase(h);
+    h = leases_.erase(h);
     auto number = next_call_++;
     auto& c = calls_[number] = std::make_unique<call>();
     c->needs_reply = false;
@@ -195,8 +195,8 @@ void coordinator_state::begin_to_close(::caf::error because) {
   because_ = std::move(because);
   while (!calls_.empty())
     finish(calls_.begin()->first, error_to_send(closed()));
-  while (!holds_.empty())
-    lose(holds_.begin(), "the coordinator was closed");
+  while (!leases_.empty())
+    lose(leases_.begin(), "the coordinator was closed");
   over_.clear();
   close_ = close_session(within(options_.linger));
   close_.start();
@@ -215,8 +215,8 @@ void coordinator_state::look_for_losses() {
   if ((*session_)->state() != session_state::lost)
     return;
   std::string because = (*session_)->lost_because();
-  while (!holds_.empty())
-    lose(holds_.begin(), because);
+  while (!leases_.empty())
+    lose(leases_.begin(), because);
 }
 
 void coordinator_state::notify_lost(const party& holder, std::uint64_t id, const std::string& name,
@@ -229,7 +229,7 @@ void coordinator_state::notify_lost(const party& holder, std::uint64_t id, const
 void coordinator_state::lose(std::map<std::uint64_t, holding>::iterator h, const std::string& because) {
   auto id = h->first;
   auto gone = std::move(h->second);
-  holds_.erase(h);
+  leases_.erase(h);
   notify_lost(gone.holder, id, gone.name, because);
   leave(gone.holder);
 }

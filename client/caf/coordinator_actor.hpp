@@ -57,7 +57,7 @@ public:
 
 private:
   using party = ::caf::actor_addr;
-  using taking = std::function<task<result<hold>>(session&, deadline)>;
+  using taking = std::function<task<result<lease>>(session&, deadline)>;
 
   /// A request in progress.
   struct call {
@@ -68,7 +68,7 @@ private:
     task<void> running;
   };
   struct holding {
-    hold it;
+    lease it;
     party holder;
     std::string name;
   };
@@ -107,13 +107,13 @@ private:
 
   // Their coroutines.
   task<void> serve_take(std::uint64_t number, std::string name, taking make, deadline limit);
-  task<void> serve_release(std::uint64_t number, hold h, deadline limit);
-  task<void> serve_hand_over(std::uint64_t number, std::uint64_t id, std::string name, hold h, deadline limit);
+  task<void> serve_release(std::uint64_t number, lease h, deadline limit);
+  task<void> serve_hand_over(std::uint64_t number, std::uint64_t id, std::string name, lease h, deadline limit);
   task<void> serve_who_leads(std::uint64_t number, who_leads m, deadline limit);
   task<void> serve_get(std::uint64_t number, get m, deadline limit);
   task<void> serve_put(std::uint64_t number, put m, deadline limit);
   task<void> serve_follow(std::uint64_t number, std::string key, deadline limit);
-  task<void> give_back(std::uint64_t number, hold h);
+  task<void> give_back(std::uint64_t number, lease h);
 
   /// Accepts the present message as a call. @returns 0: it was refused
   std::uint64_t enter(replies to, bound how);
@@ -127,9 +127,9 @@ private:
   void forget_call(std::uint64_t number);
   deadline within(milliseconds length);
   grant described(std::uint64_t id, const holding& h);
-  /// The hold with that ID, if that actor owns it.
+  /// The lease with that ID, if that actor owns it.
   std::map<std::uint64_t, holding>::iterator own(std::uint64_t id, const party& who);
-  void keep(std::uint64_t id, hold h, const party& holder, std::string name);
+  void keep(std::uint64_t id, lease h, const party& holder, std::string name);
 
   // The actors that send requests, in coordinator_actor.cpp.
   static error closed();
@@ -152,9 +152,9 @@ private:
   std::unique_ptr<belay::detail::shared_session> session_;
   std::uint64_t next_call_ = 1;
   std::uint64_t next_hold_ = 1;
-  std::map<party, std::size_t> parties_; ///< number of calls and holds for which the actor is monitored
+  std::map<party, std::size_t> parties_; ///< number of calls and leases for which the actor is monitored
   std::map<std::uint64_t, std::unique_ptr<call>> calls_;
-  std::map<std::uint64_t, holding> holds_;
+  std::map<std::uint64_t, holding> leases_;
   std::map<std::uint64_t, std::unique_ptr<following>> follows_; ///< by call
   std::vector<task<void>> over_;
   bool closing_ = false;

@@ -52,7 +52,7 @@ std::uint64_t coordinator_state::enter(replies to, bound how) {
     why = closed();
   else if (how != bound::no && calls_.size() >= more_.calls_max)
     why = error(outcome::refused, reason::limit, "too many requests of actors are waiting");
-  else if (waits && holds_.size() >= more_.holds_max)
+  else if (waits && leases_.size() >= more_.leases_max)
     why = error(outcome::refused, reason::limit, "the coordinator has reached its maximum of held locks");
   else if (waits && !sender)
     why = error(outcome::refused, reason::invalid, "the request has no sender");
@@ -113,19 +113,19 @@ grant coordinator_state::described(std::uint64_t id, const holding& h) {
 
 std::map<std::uint64_t, coordinator_state::holding>::iterator coordinator_state::own(std::uint64_t id,
                                                                                      const party& who) {
-  auto found = holds_.find(id);
-  bool theirs = found != holds_.end() && who && found->second.holder == who;
-  return theirs ? found : holds_.end();
+  auto found = leases_.find(id);
+  bool theirs = found != leases_.end() && who && found->second.holder == who;
+  return theirs ? found : leases_.end();
 }
 
-void coordinator_state::keep(std::uint64_t id, hold h, const party& holder, std::string name) {
+void coordinator_state::keep(std::uint64_t id, lease h, const party& holder, std::string name) {
   if (!CLIENT_MUTANT(caf_watch_dropped))
     attend(holder);
   holding kept;
   kept.it = std::move(h);
   kept.holder = holder;
   kept.name = std::move(name);
-  holds_.insert_or_assign(id, std::move(kept));
+  leases_.insert_or_assign(id, std::move(kept));
 }
 
 void coordinator_state::take(std::string name, milliseconds length, taking make) {
@@ -140,21 +140,21 @@ task<void> coordinator_state::serve_take(std::uint64_t number, std::string name,
     finish(number, opened);
     co_return;
   }
-  task<result<hold>> making = make(**session_, limit);
-  result<hold> h = co_await making;
+  task<result<lease>> making = make(**session_, limit);
+  result<lease> h = co_await making;
   if (!h) {
     finish(number, error_to_send(h.why()));
     co_return;
   }
   auto id = next_hold_++;
   keep(id, std::move(*h), calls_.at(number)->from, std::move(name));
-  finish(number, described(id, holds_.at(id)));
+  finish(number, described(id, leases_.at(id)));
 }
 
 void coordinator_state::begin_check(const check& m) {
   auto sender = current_sender();
   auto h = own(m.id, sender ? sender->address() : party());
-  if (h != holds_.end() && h->second.it.safe())
+  if (h != leases_.end() && h->second.it.safe())
     make_response_promise().deliver(described(h->first, h->second));
   else
     make_response_promise().deliver(error_to_send(not_yours()));
@@ -163,11 +163,11 @@ void coordinator_state::begin_check(const check& m) {
 void coordinator_state::begin_release(const release& m) {
   if (auto number = enter(replies::to_requests, bound::no)) {
     auto h = own(m.id, calls_.at(number)->from);
-    if (h == holds_.end()) {
+    if (h == leases_.end()) {
       finish(number, error_to_send(not_yours()));
     } else {
       auto gone = std::move(h->second);
-      holds_.erase(h);
+      leases_.erase(h);
       leave(gone.holder);
       start(number, serve_release(number, std::move(gone.it), within(m.within)));
     }
@@ -175,12 +175,12 @@ void coordinator_state::begin_release(const release& m) {
   settle();
 }
 
-task<void> coordinator_state::serve_release(std::uint64_t number, hold h, deadline limit) {
+task<void> coordinator_state::serve_release(std::uint64_t number, lease h, deadline limit) {
   status released = co_await h.release(limit);
   finish(number, released);
 }
 
-task<void> coordinator_state::give_back(std::uint64_t number, hold h) {
+task<void> coordinator_state::give_back(std::uint64_t number, lease h) {
   auto limit = within(give_back_within);
   co_await h.release(limit);
   finish(number, ::caf::message());
@@ -189,21 +189,21 @@ task<void> coordinator_state::give_back(std::uint64_t number, hold h) {
 void coordinator_state::begin_hand_over(const hand_over& m) {
   if (auto number = enter(replies::to_requests, bound::no)) {
     auto h = own(m.id, calls_.at(number)->from);
-    if (h == holds_.end()) {
+    if (h == leases_.end()) {
       finish(number, error_to_send(not_yours()));
     } else {
       auto gone = std::move(h->second);
-      holds_.erase(h);
+      leases_.erase(h);
       auto limit = within(m.within);
       start(number, serve_hand_over(number, m.id, std::move(gone.name), std::move(gone.it), limit));
-      // Meanwhile the coroutine owns the hold; if it keeps it, the actor is monitored again.
+      // Meanwhile the coroutine owns the lease; if it keeps it, the actor is monitored again.
       leave(gone.holder);
     }
   }
   settle();
 }
 
-task<void> coordinator_state::serve_hand_over(std::uint64_t number, std::uint64_t id, std::string name, hold h,
+task<void> coordinator_state::serve_hand_over(std::uint64_t number, std::uint64_t id, std::string name, lease h,
                                               deadline limit) {
   election office(**session_, name);
   status passed = co_await office.hand_over(h, limit);
@@ -337,7 +337,7 @@ session_now coordinator_state::session_as_it_is() {
   auto left = std::chrono::floor<milliseconds>(s.safe_until() - env_->now());
   out.safe_for = s.safe() ? left : milliseconds(0);
   out.lost_because = s.lost_because();
-  out.holds = holds_.size();
+  out.leases = leases_.size();
   out.calls = calls_.size();
   return out;
 }

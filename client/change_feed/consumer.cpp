@@ -28,7 +28,7 @@ consumer::consumer(session& s, std::string prefix, std::string name, consumer_op
 
 /// Discards the state in memory: the next call of next() starts from the stored state.
 void consumer::give_up() {
-  held_.drop();
+  lease_.drop();
   source_.reset();
   open_.clear();
 }
@@ -63,14 +63,14 @@ bool consumer::read_state(const std::string& text) {
 }
 
 task<status> consumer::become_active(deadline limit) {
-  if (source_ && held_.safe())
+  if (source_ && lease_.safe())
     co_return nothing();
   give_up();
   mutex lock(session_, name_ + "/.lock");
-  result<hold> held = co_await lock.acquire(limit);
+  result<lease> held = co_await lock.acquire(limit);
   if (!held)
     co_return held.why();
-  held_ = std::move(*held);
+  lease_ = std::move(*held);
   session_id_ = session_.id();
   result<reading> kept = co_await read_key(session_.env(), name_ + "/.state", limit);
   if (!kept) {
@@ -91,7 +91,7 @@ task<status> consumer::become_active(deadline limit) {
 }
 
 task<status> consumer::keep_state(writes effect, deadline limit) {
-  if (!held_.safe())
+  if (!lease_.safe())
     co_return not_active();
   detail::transaction t;
   if (!CLIENT_MUTANT(consumer_unguarded))
@@ -278,7 +278,7 @@ void consumer::nack(const std::string& place) {
 task<status> consumer::leave(deadline limit) {
   source_.reset();
   open_.clear();
-  hold last = std::move(held_);
+  lease last = std::move(lease_);
   status left = co_await last.release(limit);
   co_return left;
 }

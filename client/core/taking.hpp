@@ -13,22 +13,22 @@ namespace belay {
 inline namespace v0 {
 namespace detail {
 
-inline task<result<hold>> take_mutex(session& s, std::string key, mutex_options options, deadline limit) {
+inline task<result<lease>> take_mutex(session& s, std::string key, mutex_options options, deadline limit) {
   mutex lock(s, key, options);
-  result<hold> h = co_await lock.acquire(limit);
+  result<lease> h = co_await lock.acquire(limit);
   co_return std::move(h);
 }
 
-inline task<result<hold>> take_permits(session& s, std::string name, std::uint64_t most, recipe how,
-                                       std::uint64_t permits, deadline limit) {
+inline task<result<lease>> take_permits(session& s, std::string name, std::uint64_t most, recipe how,
+                                        std::uint64_t permits, deadline limit) {
   semaphore all(s, name, most, how);
-  result<hold> h = co_await all.acquire(permits, limit);
+  result<lease> h = co_await all.acquire(permits, limit);
   co_return std::move(h);
 }
 
-inline task<result<hold>> take_office(session& s, std::string name, recipe how, std::string value, deadline limit) {
+inline task<result<lease>> take_office(session& s, std::string name, recipe how, std::string value, deadline limit) {
   election office(s, name, how);
-  result<hold> h = co_await office.campaign(value, limit);
+  result<lease> h = co_await office.campaign(value, limit);
   co_return std::move(h);
 }
 

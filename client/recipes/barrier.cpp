@@ -119,7 +119,7 @@ task<result<barrier_pass>> barrier::enter(deadline whole) {
   std::string call = detail::fresh_id(env);
   std::string own_key = key_of(name_, id, call);
   request give_back("DELETE", request::path_of("/v1/kv/", own_key));
-  hold held(session_, giving_back(give_back), std::move(mine));
+  lease held(session_, giving_back(give_back), std::move(mine));
   request appear("PUT", request::path_of("/v1/kv/", own_key));
   appear.query("acquire", id).repeatable();
   answer there = co_await detail::ask_until_answered(env, appear, limit, detail::one_try);
@@ -216,7 +216,7 @@ task<result<barrier_pass>> barrier::enter(deadline whole) {
 task<status> barrier::leave(barrier_pass pass, deadline limit) {
   environment& env = session_.env();
   std::string id = session_.id();
-  status gone = co_await pass.held_.release(limit);
+  status gone = co_await pass.lease_.release(limit);
   std::string prefix = name_ + "/";
   std::uint64_t seen = 0;
   while (!CLIENT_MUTANT(barrier_leaves_alone)) {

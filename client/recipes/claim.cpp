@@ -13,7 +13,7 @@ namespace detail {
 
 /// Repeats one request with one ID, which keeps its position in the server's queue, until the claim
 /// is held or the deadline has passed. On every other way out, `held` gives the claim back.
-task<result<hold>> take(session& s, claim wanted, deadline whole) {
+task<result<lease>> take(session& s, claim wanted, deadline whole) {
   environment& env = s.env();
   deadline limit = whole.with(s.ended());
   if (!s.safe())
@@ -31,7 +31,7 @@ task<result<hold>> take(session& s, claim wanted, deadline whole) {
   }
   request give_back("DELETE", request::path_of("/v1/claim/", wanted.name));
   give_back.query("id", id);
-  hold held(s, giving_back(give_back), session::turn(s, "has/" + wanted.name));
+  lease held(s, giving_back(give_back), session::turn(s, "has/" + wanted.name));
   backoff pauses(milliseconds(100), milliseconds(1000));
   for (;;) {
     auto now = env.now();
@@ -60,7 +60,7 @@ task<result<hold>> take(session& s, claim wanted, deadline whole) {
       co_return std::move(held);
     }
     if (a.status() == 409 && a.header("X-Belay-Reason") == "deadlock") {
-      // Another hold of this session is in the way: its release wakes this task.
+      // Another lease of this session is in the way: its release wakes this task.
       auto look_again = env.now() + milliseconds(500);
       co_await sleep_until(env, std::min(look_again, limit.at()), whole.stop(), &s.turns());
       continue;

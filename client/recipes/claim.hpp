@@ -22,7 +22,7 @@ public:
 };
 
 /// Each call makes a claim of its own, with its own ID. Destroying the task withdraws it.
-task<result<hold>> take(session& s, claim wanted, deadline limit);
+task<result<lease>> take(session& s, claim wanted, deadline limit);
 
 } // namespace detail
 } // namespace v0

@@ -67,23 +67,23 @@ bool same(const std::optional<leader>& a, const std::optional<leader>& b) {
 
 election::election(session& s, std::string name, recipe how) : session_(s), name_(std::move(name)), how_(how) {}
 
-task<result<hold>> election::campaign(std::string value, deadline limit) {
+task<result<lease>> election::campaign(std::string value, deadline limit) {
   if (!session_.has_claims() && how_ == recipe::claims)
     co_return error(outcome::refused, reason::unsupported, "this requires claims, which the server does not support");
   if (!session_.has_claims() || how_ == recipe::keys) {
     mutex_options options;
     options.value = value;
     mutex lock(session_, name_, options);
-    result<hold> held = co_await lock.acquire(limit);
+    result<lease> held = co_await lock.acquire(limit);
     co_return std::move(held);
   }
   detail::claim wanted(name_, "election");
   wanted.value = value;
-  result<hold> held = co_await detail::take(session_, wanted, limit);
+  result<lease> held = co_await detail::take(session_, wanted, limit);
   co_return std::move(held);
 }
 
-task<status> election::hand_over(hold& office, deadline limit, std::string to) {
+task<status> election::hand_over(lease& office, deadline limit, std::string to) {
   if (office.claim_id().empty())
     co_return error(outcome::refused, reason::unsupported, "this requires claims, which the server does not support");
   if (!office.safe())

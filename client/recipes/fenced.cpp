@@ -6,7 +6,7 @@
 namespace belay {
 inline namespace v0 {
 
-task<status> put_under(session& s, const hold& h, std::string lock, std::string key, std::string value,
+task<status> put_under(session& s, const lease& h, std::string lock, std::string key, std::string value,
                        deadline limit) {
   environment& env = s.env();
   if (h.fence() == 0)

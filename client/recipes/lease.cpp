@@ -15,15 +15,15 @@ bool fence_gate::admits(std::uint64_t fence) noexcept {
   return true;
 }
 
-hold::hold(session& s, giving_back how, session::turn t)
+lease::lease(session& s, giving_back how, session::turn t)
     : session_(&s), session_id_(s.id()), give_back_(std::move(how)), turn_(std::move(t)) {}
 
-hold::hold(hold&& other) noexcept
+lease::lease(lease&& other) noexcept
     : session_(std::exchange(other.session_, nullptr)), session_id_(std::move(other.session_id_)),
       give_back_(std::move(other.give_back_)), turn_(std::move(other.turn_)), fence_(other.fence_),
       claim_id_(std::move(other.claim_id_)), granted_(other.granted_), passing_on_(other.passing_on_) {}
 
-hold& hold::operator=(hold&& other) noexcept {
+lease& lease::operator=(lease&& other) noexcept {
   if (this != &other) {
     drop();
     session_ = std::exchange(other.session_, nullptr);
@@ -38,37 +38,37 @@ hold& hold::operator=(hold&& other) noexcept {
   return *this;
 }
 
-bool hold::same_session() const {
+bool lease::same_session() const {
   return session_ && session_->id() == session_id_;
 }
 
-instant hold::safe_until() const noexcept {
+instant lease::safe_until() const noexcept {
   return same_session() && !passing_on_ ? session_->safe_until() : instant();
 }
 
-bool hold::safe() const {
+bool lease::safe() const {
   return same_session() && !passing_on_ && session_->safe();
 }
 
-void hold::granted(std::uint64_t fence, std::string claim_id) {
+void lease::granted(std::uint64_t fence, std::string claim_id) {
   granted_ = true;
   fence_ = fence;
   claim_id_ = std::move(claim_id);
 }
 
-void hold::forget() noexcept {
+void lease::forget() noexcept {
   session_ = nullptr;
   turn_.leave();
 }
 
-void hold::drop() noexcept {
+void lease::drop() noexcept {
   // An acquire without a response may still arrive, so the release is sent twice.
   if (same_session())
     session_->owe(give_back_, std::move(turn_), !granted_);
   forget();
 }
 
-task<status> hold::release(deadline limit) {
+task<status> lease::release(deadline limit) {
   if (!session_)
     co_return nothing();
   if (!safe()) {

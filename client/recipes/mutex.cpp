@@ -43,7 +43,7 @@ giving_back mutex::release_of(const std::string& id) {
 /// Tasks of one session take turns. The first of them repeats one request, which queues at the
 /// server, until the lock is granted or the deadline has passed. Consul does not queue: there it
 /// waits until the key is free, and tries again.
-task<result<hold>> mutex::acquire(deadline whole) {
+task<result<lease>> mutex::acquire(deadline whole) {
   environment& env = session_.env();
   deadline limit = whole.with(session_.ended());
   if (!session_.safe())
@@ -53,7 +53,7 @@ task<result<hold>> mutex::acquire(deadline whole) {
       co_return error(outcome::refused, reason::unsupported, "this requires claims, which the server does not support");
     detail::claim wanted(key_, "lock");
     wanted.value = options_.value;
-    result<hold> claimed = co_await detail::take(session_, wanted, whole);
+    result<lease> claimed = co_await detail::take(session_, wanted, whole);
     co_return std::move(claimed);
   }
   std::string id = session_.id();
@@ -66,7 +66,7 @@ task<result<hold>> mutex::acquire(deadline whole) {
     co_await sleep_until(env, limit.at(), whole.stop(), &session_.turns());
   }
 
-  hold held(session_, release_of(id), std::move(mine));
+  lease held(session_, release_of(id), std::move(mine));
   backoff pauses(milliseconds(100), milliseconds(1000));
   for (;;) {
     auto now = env.now();

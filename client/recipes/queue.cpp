@@ -86,7 +86,7 @@ task<result<queue_item>> queue::take(deadline whole) {
     }
     entry taken = *item;
     ++taken.flags;
-    hold held(session_, back_in_queue(taken.key, id), std::move(mine));
+    lease held(session_, back_in_queue(taken.key, id), std::move(mine));
     detail::transaction t;
     // Without the check, the lock would create a key that is gone again.
     if (!CLIENT_MUTANT(queue_takes_unseen))
@@ -122,14 +122,14 @@ task<status> queue::ack(queue_item item, deadline limit) {
   t.erase(item.key());
   detail::decision made = co_await detail::commit(env, t, limit, detail::repeats::harmless);
   if (detail::is_made(made)) {
-    item.held_.forget();
+    item.lease_.forget();
     co_return nothing();
   }
   if (!detail::is_conflict(made)) {
     error why = made.judge();
     co_return why;
   }
-  item.held_.forget();
+  item.lease_.forget();
   if (made.lost)
     co_return error(outcome::unknown, reason::no_answer, "a response was lost, and the item has changed since");
   co_return error(outcome::refused, reason::session, "the item was no longer held");
@@ -147,7 +147,7 @@ task<status> queue::give_back(queue_item item, deadline limit) {
     error why = made.judge();
     co_return why;
   }
-  item.held_.forget();
+  item.lease_.forget();
   co_return nothing();
 }
 

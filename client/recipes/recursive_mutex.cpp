@@ -6,7 +6,7 @@
 namespace belay {
 inline namespace v0 {
 
-/// While an owner waits for the first of its holds, its other tasks wait for that one.
+/// While an owner waits for the first of its leases, its other tasks wait for that one.
 class recursive_mutex::asking_mark {
 public:
   asking_mark(recursive_mutex& m, std::string owner) : mutex_(m), owner_(std::move(owner)) {
@@ -48,14 +48,14 @@ task<result<recursive_mutex::level>> recursive_mutex::acquire(std::string owner,
       ++have->count;
       co_return level(std::move(have));
     }
-    // The first hold is being acquired, or the last one released.
+    // The first lease is being acquired, or the last one released.
     if (whole.over(env.now()))
       co_return whole.why();
     have = nullptr;
     co_await sleep_until(env, whole.at(), whole.stop(), &asked_);
   }
   asking_mark mark(*this, owner);
-  result<hold> held = co_await lock_.acquire(whole);
+  result<lease> held = co_await lock_.acquire(whole);
   if (!held)
     co_return held.why();
   auto made = std::make_shared<section>(*this, owner, std::move(*held));

@@ -47,23 +47,23 @@ compensated_section::compensated_section(session& s, const std::string& name, un
 
 task<status> compensated_section::take(deadline limit) {
   mutex lock(session_, lock_key_);
-  result<hold> held = co_await lock.acquire(limit);
+  result<lease> held = co_await lock.acquire(limit);
   if (!held)
     co_return held.why();
   session_id_ = session_.id();
-  held_ = std::move(*held);
+  lease_ = std::move(*held);
   co_return nothing();
 }
 
 void compensated_section::drop() noexcept {
-  held_.drop();
+  lease_.drop();
   steps_.clear();
   section_.clear();
 }
 
 /// Writes the text if the key is unchanged and the lock is still held. Empty: erases the key.
 task<status> compensated_section::write(std::string text, deadline limit) {
-  if (!held_.safe())
+  if (!lease_.safe())
     co_return detail::session_error(session_);
   detail::transaction t;
   if (!CLIENT_MUTANT(intent_unguarded))
@@ -102,14 +102,14 @@ task<result<std::uint64_t>> compensated_section::undo_left(deadline limit) {
     co_return error(outcome::refused, reason::invalid, "the key " + intent_key_ + " does not hold an intent");
   std::string section = intent::section_in(now->found->value);
   // Changing the index makes all late writes of the previous holder fail.
-  std::string same = intent::text_of(section, *left, held_.fence());
+  std::string same = intent::text_of(section, *left, lease_.fence());
   status mine = co_await write(same, limit);
   if (!mine)
     co_return mine.why();
   while (!left->empty()) {
     noted_step last = left->back();
-    last.fence = held_.fence();
-    if (!held_.safe())
+    last.fence = lease_.fence();
+    if (!lease_.safe())
       co_return detail::session_error(session_);
     task<status> undoing = undo_(last);
     status undone_now = co_await undoing;
@@ -117,7 +117,7 @@ task<result<std::uint64_t>> compensated_section::undo_left(deadline limit) {
       co_return undone_now.why();
     left->pop_back();
     ++undone;
-    std::string rest = intent::text_of(section, *left, held_.fence());
+    std::string rest = intent::text_of(section, *left, lease_.fence());
     status noted = co_await write(rest, limit);
     if (!noted)
       co_return noted.why();
@@ -140,7 +140,7 @@ task<status> compensated_section::begin(std::string section, deadline limit) {
   }
   steps_.clear();
   section_ = section;
-  std::string text = intent::text_of(section_, steps_, held_.fence());
+  std::string text = intent::text_of(section_, steps_, lease_.fence());
   status noted = co_await write(text, limit);
   if (!noted)
     drop();
@@ -154,7 +154,7 @@ task<status> compensated_section::step(std::string what, std::string data, deadl
   s.what = std::move(what);
   s.data = std::move(data);
   steps_.push_back(std::move(s));
-  std::string text = intent::text_of(section_, steps_, held_.fence());
+  std::string text = intent::text_of(section_, steps_, lease_.fence());
   status noted = co_await write(text, limit);
   co_return noted;
 }

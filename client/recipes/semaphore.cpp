@@ -72,25 +72,25 @@ std::optional<request> contender_removed_at(const entry& now) {
 semaphore::semaphore(session& s, std::string name, std::uint64_t limit, recipe how)
     : session_(s), name_(std::move(name)), limit_(limit), how_(how) {}
 
-task<result<hold>> semaphore::acquire(std::uint64_t permits, deadline limit) {
+task<result<lease>> semaphore::acquire(std::uint64_t permits, deadline limit) {
   bool claims = session_.has_claims() && how_ != recipe::keys;
   if (!claims && (how_ == recipe::claims || permits != 1))
     co_return error(outcome::refused, reason::unsupported, "this requires claims, which the server does not support");
   if (!claims) {
-    result<hold> slot = co_await acquire_slot(limit);
+    result<lease> slot = co_await acquire_slot(limit);
     co_return std::move(slot);
   }
   detail::claim wanted(name_, "semaphore");
   wanted.permits = permits;
   wanted.limit = limit_;
-  result<hold> held = co_await detail::take(session_, wanted, limit);
+  result<lease> held = co_await detail::take(session_, wanted, limit);
   co_return std::move(held);
 }
 
 /// Consul's recipe for semaphores. Each client locks a contender key under the name. The key
 /// `.lock` lists the holders and changes by check-and-set only. A client waits until the list has
 /// fewer holders than the limit, and then adds itself.
-task<result<hold>> semaphore::acquire_slot(deadline whole) {
+task<result<lease>> semaphore::acquire_slot(deadline whole) {
   environment& env = session_.env();
   deadline limit = whole.with(session_.ended());
   if (!session_.safe())
@@ -107,7 +107,7 @@ task<result<hold>> semaphore::acquire_slot(deadline whole) {
     co_await sleep_until(env, limit.at(), whole.stop(), &session_.turns());
   }
   // A holder without its contender key does not count.
-  hold held(session_, giving_back(own_key, contender_removed_at), std::move(mine));
+  lease held(session_, giving_back(own_key, contender_removed_at), std::move(mine));
 
   request contend("PUT", request::path_of("/v1/kv/", own_key));
   contend.query("acquire", id).query("flags", std::to_string(slot_flags)).repeatable();
@@ -145,7 +145,8 @@ task<result<hold>> semaphore::acquire_slot(deadline whole) {
     bool have = listed && (asked || CLIENT_MUTANT(stale_slot_taken));
     if (!have) {
       if (listed) {
-        // It is left from an earlier, released hold. Another client may be about to remove it.
+        // It is left from an earlier lease that was released. Another client may be about to remove
+        // it.
         std::erase(holders, id);
       } else if (holders.size() >= limit_) {
         seen = now->index < seen ? 0 : now->index;

@@ -8,27 +8,27 @@
 namespace belay {
 inline namespace v0 {
 
-task<result<hold>> shared_mutex::take(std::string mode, std::string value, deadline limit) {
+task<result<lease>> shared_mutex::take(std::string mode, std::string value, deadline limit) {
   if (!session_.has_claims())
     co_return error(outcome::refused, reason::unsupported, "this requires claims, which the server does not support");
   detail::claim wanted(name_, "rw");
   wanted.mode = CLIENT_MUTANT(writer_asks_as_reader) ? "shared" : std::move(mode);
   wanted.value = std::move(value);
-  result<hold> held = co_await detail::take(session_, wanted, limit);
+  result<lease> held = co_await detail::take(session_, wanted, limit);
   co_return std::move(held);
 }
 
-task<result<hold>> shared_mutex::acquire(deadline limit, std::string value) {
-  result<hold> held = co_await take("exclusive", value, limit);
+task<result<lease>> shared_mutex::acquire(deadline limit, std::string value) {
+  result<lease> held = co_await take("exclusive", value, limit);
   co_return std::move(held);
 }
 
-task<result<hold>> shared_mutex::acquire_shared(deadline limit, std::string value) {
-  result<hold> held = co_await take("shared", value, limit);
+task<result<lease>> shared_mutex::acquire_shared(deadline limit, std::string value) {
+  result<lease> held = co_await take("shared", value, limit);
   co_return std::move(held);
 }
 
-task<status> shared_mutex::downgrade(hold& alone, deadline limit) {
+task<status> shared_mutex::downgrade(lease& alone, deadline limit) {
   if (!alone.safe())
     co_return detail::session_error(session_);
   environment& env = session_.env();

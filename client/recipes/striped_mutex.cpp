@@ -18,19 +18,19 @@ std::size_t striped_mutex::stripe_of(std::string_view key) const noexcept {
   return static_cast<std::size_t>(h % stripes_);
 }
 
-task<result<hold>> striped_mutex::acquire_stripe(std::size_t stripe, deadline limit) {
+task<result<lease>> striped_mutex::acquire_stripe(std::size_t stripe, deadline limit) {
   mutex lock(session_, name_ + "/" + std::to_string(stripe), options_);
-  result<hold> held = co_await lock.acquire(limit);
+  result<lease> held = co_await lock.acquire(limit);
   co_return std::move(held);
 }
 
-task<result<hold>> striped_mutex::acquire(std::string key, deadline limit) {
+task<result<lease>> striped_mutex::acquire(std::string key, deadline limit) {
   std::size_t stripe = stripe_of(key);
-  result<hold> held = co_await acquire_stripe(stripe, limit);
+  result<lease> held = co_await acquire_stripe(stripe, limit);
   co_return std::move(held);
 }
 
-task<result<std::vector<hold>>> striped_mutex::acquire_all(std::vector<std::string> keys, deadline limit) {
+task<result<std::vector<lease>>> striped_mutex::acquire_all(std::vector<std::string> keys, deadline limit) {
   std::vector<std::size_t> stripes;
   stripes.reserve(keys.size());
   for (const auto& key : keys)
@@ -41,9 +41,9 @@ task<result<std::vector<hold>>> striped_mutex::acquire_all(std::vector<std::stri
   for (auto stripe : stripes)
     if (std::find(once.begin(), once.end(), stripe) == once.end())
       once.push_back(stripe);
-  std::vector<hold> out;
+  std::vector<lease> out;
   for (auto stripe : once) {
-    result<hold> held = co_await acquire_stripe(stripe, limit);
+    result<lease> held = co_await acquire_stripe(stripe, limit);
     if (!held)
       co_return held.why();
     out.push_back(std::move(*held));

@@ -26,15 +26,15 @@ std::vector<std::string> nodes_to(const std::string& root, const std::string& pa
 
 } // namespace
 
-void tree_hold::drop() noexcept {
+void tree_lease::drop() noexcept {
   auto claims = std::move(claims_);
   while (!claims.empty())
     claims.pop_back();
 }
 
-task<status> tree_hold::release(deadline limit) {
+task<status> tree_lease::release(deadline limit) {
   status out = nothing();
-  std::vector<hold> claims = std::move(claims_);
+  std::vector<lease> claims = std::move(claims_);
   while (!claims.empty()) {
     status released = co_await claims.back().release(limit);
     claims.pop_back();
@@ -44,24 +44,24 @@ task<status> tree_hold::release(deadline limit) {
   co_return out;
 }
 
-task<result<tree_hold>> tree_lock::acquire(std::string path, deadline limit) {
+task<result<tree_lease>> tree_lock::acquire(std::string path, deadline limit) {
   if (!session_.has_claims())
     co_return error(outcome::refused, reason::unsupported, "this requires claims, which the server does not support");
   auto nodes = nodes_to(root_, path);
   if (nodes.size() > 1 && CLIENT_MUTANT(tree_without_root))
     nodes.erase(nodes.begin());
-  std::vector<hold> claims;
+  std::vector<lease> claims;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     detail::claim wanted(nodes[i], "rw");
     wanted.mode = i + 1 < nodes.size() ? "shared" : "exclusive";
-    result<hold> held = co_await detail::take(session_, wanted, limit);
+    result<lease> held = co_await detail::take(session_, wanted, limit);
     if (!held)
       co_return held.why();
     claims.push_back(std::move(*held));
   }
   if (!claims.empty() && !claims.front().safe())
     co_return error(outcome::refused, reason::session, "the session was lost meanwhile");
-  co_return tree_hold(std::move(claims));
+  co_return tree_lease(std::move(claims));
 }
 
 } // namespace v0

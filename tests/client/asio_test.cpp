@@ -67,12 +67,12 @@ net::awaitable<void> keys_and_locks(client_options options) {
   CHECK(came);
 
   auto lock = a.lock("jobs/x");
-  result<belay::asio::held> first = co_await lock.acquire(seconds(10), use_awaitable);
+  result<belay::asio::client_lease> first = co_await lock.acquire(seconds(10), use_awaitable);
   REQUIRE(first);
   CHECK(first->safe());
   auto begun = steady::now();
   auto other = b.lock("jobs/x");
-  result<belay::asio::held> late = co_await other.acquire(seconds(1), use_awaitable);
+  result<belay::asio::client_lease> late = co_await other.acquire(seconds(1), use_awaitable);
   CHECK(late.because() == reason::deadline);
   CHECK(belay::asio::code_of(late).message() == "refused: deadline");
   CHECK_FALSE(belay::asio::is_unknown(belay::asio::code_of(late)));
@@ -81,22 +81,22 @@ net::awaitable<void> keys_and_locks(client_options options) {
   status released = co_await first->release(seconds(5), use_awaitable);
   CHECK(released);
   CHECK_FALSE(first->safe());
-  result<belay::asio::held> second = co_await other.acquire(seconds(10), use_awaitable);
+  result<belay::asio::client_lease> second = co_await other.acquire(seconds(10), use_awaitable);
   REQUIRE(second);
   CHECK(second->fence() > first->fence());
   // A lease that goes out of scope is released.
-  { belay::asio::held gone = std::move(*second); }
-  result<belay::asio::held> third = co_await lock.acquire(seconds(10), use_awaitable);
+  { belay::asio::client_lease gone = std::move(*second); }
+  result<belay::asio::client_lease> third = co_await lock.acquire(seconds(10), use_awaitable);
   CHECK(third);
 
   auto pool = a.semaphore("pool", 1);
-  result<belay::asio::held> permit = co_await pool.acquire(seconds(10), use_awaitable);
+  result<belay::asio::client_lease> permit = co_await pool.acquire(seconds(10), use_awaitable);
   CHECK(permit);
   auto same_pool = b.semaphore("pool", 1);
-  result<belay::asio::held> none = co_await same_pool.acquire(milliseconds(500), use_awaitable);
+  result<belay::asio::client_lease> none = co_await same_pool.acquire(milliseconds(500), use_awaitable);
   CHECK(none.because() == reason::deadline);
 
-  result<belay::asio::held> office = co_await a.campaign("office", "a", seconds(10), use_awaitable);
+  result<belay::asio::client_lease> office = co_await a.campaign("office", "a", seconds(10), use_awaitable);
   REQUIRE(office);
   auto next = b.campaign("office", "b", seconds(20), net::use_future);
   net::steady_timer soon(on, milliseconds(500));
@@ -108,15 +108,15 @@ net::awaitable<void> keys_and_locks(client_options options) {
   CHECK_FALSE(third->safe());
   result<reading> over = co_await a.get("k", seconds(5), use_awaitable);
   CHECK(over.because() == reason::closed);
-  result<belay::asio::held> has = next.get();
+  result<belay::asio::client_lease> has = next.get();
   CHECK(has);
 }
 
 task<result<std::string>> nested(session& s, deadline limit) {
   mutex one(s, "one");
-  result<hold> a = co_await one.acquire(limit);
+  result<lease> a = co_await one.acquire(limit);
   mutex two(s, "two");
-  result<hold> b = co_await two.acquire(limit);
+  result<lease> b = co_await two.acquire(limit);
   if (!a || !b)
     co_return std::string("not both");
   co_return std::string("both");
@@ -160,7 +160,7 @@ net::awaitable<void> cancelled_waits(client_options options) {
   belay::asio::client a(on, options);
   belay::asio::client b(on, options);
   auto lock = a.lock("x");
-  result<belay::asio::held> first = co_await lock.acquire(seconds(10), use_awaitable);
+  result<belay::asio::client_lease> first = co_await lock.acquire(seconds(10), use_awaitable);
   REQUIRE(first);
   auto other = b.lock("x");
   auto begun = steady::now();
@@ -171,9 +171,10 @@ net::awaitable<void> cancelled_waits(client_options options) {
   CHECK(since(begun) < seconds(5));
   // The cancelled waiter has left the queue: the next one gets the lock.
   net::cancellation_signal never;
-  std::optional<result<belay::asio::held>> told;
-  other.acquire(seconds(30), net::bind_cancellation_slot(
-                                 never.slot(), [&](result<belay::asio::held> r) { told.emplace(std::move(r)); }));
+  std::optional<result<belay::asio::client_lease>> told;
+  other.acquire(seconds(30), net::bind_cancellation_slot(never.slot(), [&](result<belay::asio::client_lease> r) {
+                  told.emplace(std::move(r));
+                }));
   net::steady_timer asked(on, milliseconds(300));
   co_await asked.async_wait(use_awaitable);
   CHECK_FALSE(told);
@@ -206,7 +207,7 @@ net::awaitable<void> losses(client_options options, harness::server_cluster& clu
   auto on = co_await net::this_coro::executor;
   belay::asio::client c(on, options);
   auto lock = c.lock("x");
-  result<belay::asio::held> first = co_await lock.acquire(seconds(10), use_awaitable);
+  result<belay::asio::client_lease> first = co_await lock.acquire(seconds(10), use_awaitable);
   REQUIRE(first);
   bool requested = false;
   std::stop_callback when_lost(first->lost(), [&] { requested = true; });
@@ -220,7 +221,7 @@ net::awaitable<void> losses(client_options options, harness::server_cluster& clu
   // A wait for the loss of a lost lease completes at once.
   std::string again = co_await first->wait_lost(use_awaitable);
   CHECK(again == "destroyed");
-  result<belay::asio::held> second = co_await lock.acquire(seconds(20), use_awaitable);
+  result<belay::asio::client_lease> second = co_await lock.acquire(seconds(20), use_awaitable);
   REQUIRE(second);
   // A server that hangs: the loss is reported after the TTL, and calls end at their limits.
   cluster.node(0).pause();
@@ -254,10 +255,10 @@ net::awaitable<void> left_waiting(client_options options, int& destroyed) {
   auto on = co_await net::this_coro::executor;
   belay::asio::client c(on, options);
   auto lock = c.lock("x");
-  result<belay::asio::held> first = co_await lock.acquire(seconds(10), use_awaitable);
+  result<belay::asio::client_lease> first = co_await lock.acquire(seconds(10), use_awaitable);
   REQUIRE(first);
   auto same = c.lock("x");
-  result<belay::asio::held> never = co_await same.acquire(seconds(60), use_awaitable);
+  result<belay::asio::client_lease> never = co_await same.acquire(seconds(60), use_awaitable);
   FAIL_CHECK("granted twice");
 }
 
@@ -266,7 +267,7 @@ net::awaitable<void> left_watching(client_options options, int& destroyed) {
   auto on = co_await net::this_coro::executor;
   belay::asio::client c(on, options);
   auto lock = c.lock("y");
-  result<belay::asio::held> first = co_await lock.acquire(seconds(10), use_awaitable);
+  result<belay::asio::client_lease> first = co_await lock.acquire(seconds(10), use_awaitable);
   REQUIRE(first);
   std::string why = co_await first->wait_lost(use_awaitable);
   FAIL_CHECK("lost: " + why);
@@ -335,15 +336,15 @@ TEST_CASE("asio: a client that is destroyed ends its waiting calls, and its sess
   auto cluster = started(our_server(), 1);
   net::io_context loop;
   auto c = std::make_optional<belay::asio::client>(loop, options_for(*cluster));
-  std::optional<belay::asio::held> first;
-  c->lock("x").acquire(seconds(10), [&](result<belay::asio::held> r) {
+  std::optional<belay::asio::client_lease> first;
+  c->lock("x").acquire(seconds(10), [&](result<belay::asio::client_lease> r) {
     REQUIRE(r);
     first.emplace(std::move(*r));
   });
   while (!first)
     loop.run_one();
   std::vector<reason> told;
-  c->lock("x").acquire(seconds(60), [&](const result<belay::asio::held>& r) { told.push_back(r.because()); });
+  c->lock("x").acquire(seconds(60), [&](const result<belay::asio::client_lease>& r) { told.push_back(r.because()); });
   loop.run_for(milliseconds(200));
   CHECK(told.empty());
   c.reset();

@@ -26,7 +26,7 @@ void never_mind(client& c, std::size_t connections, int names, harness::server_c
   client waits(options);
   auto own = waits.lock("own").acquire(seconds(10));
   REQUIRE(own);
-  std::vector<held> taken;
+  std::vector<client_lease> taken;
   for (int i = 0; i < names; ++i) {
     auto one = c.lock("n" + std::to_string(i)).acquire(seconds(10));
     REQUIRE(one);

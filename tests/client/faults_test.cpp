@@ -145,7 +145,7 @@ TEST_CASE("client: a forked child holds nothing, sends nothing, and ends", "[cli
   if (child == 0) {
     ::alarm(10);
     bool right = c->get("k").because() == reason::closed && !held->safe() && held->lost().stop_requested();
-    { belay::held gone = std::move(*held); }
+    { belay::client_lease gone = std::move(*held); }
     delete c;
     ::_exit(right ? 0 : 1);
   }

@@ -31,7 +31,7 @@ task<finding> try_locks(session& s, deadline limit) {
     co_return std::string("recursive");
   striped_mutex stripes(s, "s", 8);
   std::vector<std::string> keys = {"a", "b", "c"};
-  result<std::vector<hold>> held = co_await stripes.acquire_all(keys, limit);
+  result<std::vector<lease>> held = co_await stripes.acquire_all(keys, limit);
   if (!held)
     co_return std::string("striped");
   status put =
@@ -41,21 +41,21 @@ task<finding> try_locks(session& s, deadline limit) {
   if (!s.has_claims())
     co_return std::string("right");
   shared_mutex rw(s, "rw");
-  result<hold> reader = co_await rw.acquire_shared(limit);
-  result<hold> other = co_await rw.acquire_shared(limit);
+  result<lease> reader = co_await rw.acquire_shared(limit);
+  result<lease> other = co_await rw.acquire_shared(limit);
   if (!reader || !other)
     co_return std::string("shared");
   reader->drop();
   other->drop();
-  result<hold> writer = co_await rw.acquire(limit);
+  result<lease> writer = co_await rw.acquire(limit);
   if (!writer)
     co_return std::string("writer");
   status less = co_await rw.downgrade(*writer, limit);
   if (!less)
     co_return std::string("downgrade");
   tree_lock tree(s, "tree");
-  result<tree_hold> path = co_await tree.acquire("eu/berlin", limit);
-  result<tree_hold> beside = co_await tree.acquire("eu/paris", limit);
+  result<tree_lease> path = co_await tree.acquire("eu/berlin", limit);
+  result<tree_lease> beside = co_await tree.acquire("eu/paris", limit);
   if (!path || !beside)
     co_return std::string("tree");
   co_return std::string("right");

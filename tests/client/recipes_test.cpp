@@ -77,7 +77,7 @@ TEST_CASE("recipes on real servers", "[client]") {
     REQUIRE(two);
     client c(options);
     CHECK(c.semaphore("pool", 2).acquire(seconds(1)).because() == reason::deadline);
-    { held gone = std::move(*two); }
+    { client_lease gone = std::move(*two); }
     CHECK(c.semaphore("pool", 2).acquire(seconds(10)));
 
     // A leadership

@@ -4,20 +4,20 @@
 // A coordinator is a local actor that has one session at the servers, over the library's own
 // transport. Other actors send it requests (belay/caf/messages.hpp).
 //
-// Guarantees: a hold belongs to the actor that requested it. When that actor ends, its holds are
+// Guarantees: a lease belongs to the actor that requested it. When that actor ends, its leases are
 // released at once, and its waiting requests withdrawn. While a grant is safe() no other actor has
-// it, here or elsewhere. An actor that loses a hold gets a `lost`, ahead of the messages in its
+// it, here or elsewhere. An actor that loses a lease gets a `lost`, ahead of the messages in its
 // mailbox. Every request is answered within its own time limit. Nothing blocks CAF's threads.
 // Survives: what belay::mutex and the other recipes survive. Actors that end in any way, linked or
-// not; the loss of a node whose actors have holds here: they end with the connection. On failure:
+// not; the loss of a node whose actors have leases here: they end with the connection. On failure:
 // *refused* or *unknown*, as an error that error_of() reads. If the process is killed, the session
 // ends by its TTL, and the lock delay follows. Only heartbeats detect a node that hangs or is cut
 // off (middleman.heartbeat-interval, middleman.connection-timeout). They are off by default. Until
-// one detects it, its actors keep their holds. A busy actor gets a message late: use the fencing
+// one detects it, its actors keep their leases. A busy actor gets a message late: use the fencing
 // token.
 //
 // A link never ends a coordinator: link to it if your actor should end when it does. End it with
-// anon_send_exit(), which names no sender, or `close`: it then releases all holds and ends the
+// anon_send_exit(), which names no sender, or `close`: it then releases all leases and ends the
 // session, within client_options::linger. Do so before the actor system, which waits for it, ends.
 
 #include <belay/caf/messages.hpp>
@@ -50,8 +50,8 @@ public:
   coordinator_options() = default;
   /// Requests in progress, followed keys included; more are refused with reason::limit.
   std::size_t calls_max = 1024;
-  /// Holds of all actors together.
-  std::size_t holds_max = 4096;
+  /// Leases of all actors together.
+  std::size_t leases_max = 4096;
   /// For tests and other ways to send requests; null: socket_transport().
   std::shared_ptr<transport> over;
   /// The clock of sessions. On a test scheduler: one that advances with it.

@@ -53,10 +53,10 @@ struct campaign {
 
 /// What an actor holds.
 struct grant {
-  std::uint64_t id = 0; ///< identifies this hold in check, release, hand_over
+  std::uint64_t id = 0; ///< identifies this lease in check, release, hand_over
   std::string name;
-  std::uint64_t fence = 0; ///< the fencing token, hold::fence()
-  /// hold::safe_until() when this was sent, by the clock of the coordinator's machine: see safe().
+  std::uint64_t fence = 0; ///< the fencing token, lease::fence()
+  /// lease::safe_until() when this was sent, by the clock of the coordinator's machine: see safe().
   /// Each renewal extends it; send a `check` for the present time.
   std::chrono::nanoseconds safe_until{0};
   /// The same as a duration, for other machines: in a response to `check`, from when it *was sent*.
@@ -66,7 +66,7 @@ struct grant {
   bool safe() const noexcept { return lease_clock::now().time_since_epoch() < safe_until; }
 };
 
-/// Sent to the holder: it is lost, with the session. Typed actors with holds must accept this.
+/// Sent to the holder: it is lost, with the session. Typed actors with leases must accept this.
 struct lost {
   std::uint64_t id = 0;
   std::string name;
@@ -142,8 +142,8 @@ struct session_now {
   std::string id;
   milliseconds safe_for{0};
   std::string lost_because;
-  std::uint64_t holds = 0; ///< holds of all actors
-  std::uint64_t calls = 0; ///< requests in progress
+  std::uint64_t leases = 0; ///< of all actors
+  std::uint64_t calls = 0;  ///< requests in progress
 };
 
 /// Ends the coordinator, as an exit message does. The response comes when the session has ended.
@@ -175,7 +175,7 @@ BELAY_INSPECT(key_value, x.key, x.there, x.value, x.flags, x.session, x.index)
 BELAY_INSPECT(follow, x.key, x.within)
 BELAY_INSPECT(unfollow, x.key)
 BELAY_INSPECT(changed, x.now)
-BELAY_INSPECT(session_now, x.state, x.id, x.safe_for, x.lost_because, x.holds, x.calls)
+BELAY_INSPECT(session_now, x.state, x.id, x.safe_for, x.lost_because, x.leases, x.calls)
 BELAY_INSPECT_EMPTY(look_at_session)
 BELAY_INSPECT_EMPTY(close)
 #undef BELAY_INSPECT

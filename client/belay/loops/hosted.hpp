@@ -84,21 +84,22 @@ public:
   void abandon();
 
   // Calls to pass to begin().
-  making<held> lock(std::string key, mutex_options how = mutex_options());
-  making<held> permits(std::string name, std::uint64_t most, std::uint64_t wanted, recipe how = recipe::automatic);
-  making<held> campaign(std::string name, std::string value, recipe how = recipe::automatic);
-  making<nothing> hand_over(const held& office, std::string name, recipe how = recipe::automatic);
-  making<nothing> release(const held& h);
+  making<client_lease> lock(std::string key, mutex_options how = mutex_options());
+  making<client_lease> permits(std::string name, std::uint64_t most, std::uint64_t wanted,
+                               recipe how = recipe::automatic);
+  making<client_lease> campaign(std::string name, std::string value, recipe how = recipe::automatic);
+  making<nothing> hand_over(const client_lease& office, std::string name, recipe how = recipe::automatic);
+  making<nothing> release(const client_lease& h);
 
   /// Call it on the loop. Calls `told` there once, when the lease is lost or released; soon if it
   /// already is. @returns the number for forget_watch()
-  std::uint64_t watch(const held& h, std::function<void()> told);
-  void forget_watch(const held& h, std::uint64_t number);
+  std::uint64_t watch(const client_lease& h, std::function<void()> told);
+  void forget_watch(const client_lease& h, std::uint64_t number);
 
 private:
   void begin(std::uint64_t number, std::function<task<void>(session&, deadline)> make, bool with_session, limit within,
              ended done);
-  making<held> kept(making<hold> make);
+  making<client_lease> kept(making<lease> make);
 
   std::shared_ptr<detail::hosted_parts> parts_;
 };

@@ -275,11 +275,11 @@ TEST_CASE("caf: a coordinator that is killed answers its waiters, and its sessio
   CHECK(v.run_until(minutes(1), [&] { return next->holds(); }));
 }
 
-TEST_CASE("caf: requests and holds are bounded", "[caf]") {
+TEST_CASE("caf: requests and leases are bounded", "[caf]") {
   virtual_actors v;
   ask::coordinator_options more;
   more.calls_max = 30;
-  more.holds_max = 3;
+  more.leases_max = 3;
   auto c = v.coordinator(more);
   auto holder = v.spawn(v.coordinator());
   for (int i = 0; i < 16; ++i)

@@ -75,7 +75,7 @@ TEST_CASE("caf: a node whose actor acquires the lock and keeps it", "[.caf-node]
   std::this_thread::sleep_for(seconds(60));
 }
 
-TEST_CASE("caf: a node dies, or hangs, and its actor's hold ends", "[caf]") {
+TEST_CASE("caf: a node dies, or hangs, and its actor's lease ends", "[caf]") {
   auto cluster = started(our_server(), 1);
   node_config config;
   caf::actor_system system(config);
@@ -87,10 +87,10 @@ TEST_CASE("caf: a node dies, or hangs, and its actor's hold ends", "[caf]") {
     INFO((signal == SIGKILL ? "killed" : "stopped"));
     other_node other(*port);
     REQUIRE(belay::harness::eventually(seconds(30), [&] {
-      std::uint64_t holds = 0;
+      std::uint64_t leases = 0;
       self->request(c, seconds(5), ask::look_at_session())
-          .receive([&](ask::session_now& now) { holds = now.holds; }, [](caf::error&) {});
-      return holds == 1;
+          .receive([&](ask::session_now& now) { leases = now.leases; }, [](caf::error&) {});
+      return leases == 1;
     }));
     auto next = self->request(c, caf::infinite, shared_lock());
     std::this_thread::sleep_for(milliseconds(100));

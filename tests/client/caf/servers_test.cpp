@@ -103,7 +103,7 @@ TEST_CASE("caf: an actor dies and the next one has its lock, on a real server", 
   close(self, other);
 
   // The holder is notified of the end of the session.
-  // An actor without references ends, and its hold with it: so keep one.
+  // An actor without references ends, and its lease with it: so keep one.
   auto is_notified = self->spawn(holder, one, ::caf::actor_cast<::caf::actor>(self), "told");
   std::uint64_t id = 0;
   self->receive([&](ask::grant& g) {
@@ -157,7 +157,7 @@ TEST_CASE("caf: actors that wait for many names leave connections to renewals an
         .receive([] {}, [](::caf::error& e) { FAIL_CHECK(ask::error_of(e).text()); });
   }
   self->request(waits, seconds(5), ask::look_at_session())
-      .receive([](ask::session_now& now) { CHECK(now.holds == 1); }, [](::caf::error& e) { FAIL(to_string(e)); });
+      .receive([](ask::session_now& now) { CHECK(now.leases == 1); }, [](::caf::error& e) { FAIL(to_string(e)); });
   for (const auto& each : all)
     ::caf::anon_send_exit(each, ::caf::exit_reason::kill);
   close(self, waits);

@@ -14,7 +14,7 @@ struct office_kit {
 };
 using office_crew = crew<office_kit>;
 
-/// Leads for some seconds, transfers or releases it, and writes while its hold is safe.
+/// Leads for some seconds, transfers or releases it, and writes while its lease is safe.
 task<void> lead(office_crew::member& m, std::size_t number, stage& seen) {
   std::string name = std::to_string(m.number) + "." + std::to_string(number);
   for (;;) {
@@ -22,7 +22,7 @@ task<void> lead(office_crew::member& m, std::size_t number, stage& seen) {
     if (!have)
       continue;
     deadline minute(m.env.now() + minutes(1));
-    result<hold> office = co_await m.kit->office.campaign(name, minute);
+    result<lease> office = co_await m.kit->office.campaign(name, minute);
     if (!office) {
       auto later = m.env.now() + seconds(1);
       co_await sleep_until(m.env, later);

@@ -20,14 +20,14 @@ using namespace belay::client_tests;
 namespace {
 
 struct worker_state {
-  hold* held = nullptr;
+  lease* held = nullptr;
   int grants = 0;
 };
 
-/// Shows the hold to the checker for as long as it is in scope.
+/// Shows the lease to the checker for as long as it is in scope.
 class shown {
 public:
-  shown(worker_state& s, hold& h) : state_(s) { state_.held = &h; }
+  shown(worker_state& s, lease& h) : state_(s) { state_.held = &h; }
   ~shown() { state_.held = nullptr; }
   shown(const shown&) = delete;
   shown& operator=(const shown&) = delete;
@@ -50,12 +50,12 @@ task<void> work(environment& env, session& s, contest what, std::string name, wo
     deadline soon(env.now() + seconds(60));
     mutex lock(s, "m");
     semaphore slots(s, "s", 2);
-    task<result<hold>> taking;
+    task<result<lease>> taking;
     if (what == contest::mutex)
       taking = lock.acquire(soon);
     else
       taking = slots.acquire(1, soon);
-    result<hold> held = co_await taking;
+    result<lease> held = co_await taking;
     if (!held) {
       auto later = env.now() + seconds(1);
       co_await sleep_until(env, later, &s.ended());
@@ -197,7 +197,7 @@ task<void> share(environment& env, session& s, int& grants) {
   for (;;) {
     deadline minute(env.now() + minutes(1));
     mutex lock(s, "m");
-    result<hold> held = co_await lock.acquire(minute);
+    result<lease> held = co_await lock.acquire(minute);
     grants += held.done() ? 1 : 0;
     auto later = env.now() + milliseconds(500 + env.draw(500));
     co_await sleep_until(env, later);
@@ -268,10 +268,10 @@ task<void> give_up_soon(environment& env, session& s, wanted what) {
   claims.how = recipe::claims;
   mutex keys(s, "m"), claimed(s, "c", claims);
   semaphore slots(s, "s", 2);
-  task<result<hold>> taking = what == wanted::mutex           ? keys.acquire(limit)
-                              : what == wanted::claimed_mutex ? claimed.acquire(limit)
-                                                              : slots.acquire(1, limit);
-  result<hold> held = co_await taking;
+  task<result<lease>> taking = what == wanted::mutex           ? keys.acquire(limit)
+                               : what == wanted::claimed_mutex ? claimed.acquire(limit)
+                                                               : slots.acquire(1, limit);
+  result<lease> held = co_await taking;
   if (held && env.draw(2))
     co_await held->release(limit);
 }

@@ -67,7 +67,7 @@ task<void> enter_deeply(recursive_crew::member& m, std::size_t number, stage& se
       bool was_safe = outer->safe();
       inner->drop();
       if (was_safe && outer->safe_until() == instant())
-        seen.complaint = "the outer hold went with the inner one";
+        seen.complaint = "the outer lease went with the inner one";
     }
     co_await write_under(m.env, *m.s, *outer, owner);
     if (m.env.draw(2)) {
@@ -125,7 +125,7 @@ verdict run_lost_owner(std::uint64_t seed) {
   if (!c.run(s.open(c.within(seconds(30)))))
     return "not opened again";
   if (c.run(lock.acquire("one", c.within(seconds(5)))).because() != reason::session)
-    return "an inner hold under a lost one";
+    return "an inner lease under a lost one";
   outer->drop();
   return c.run(lock.acquire("one", c.within(minutes(1)))) ? "" : "not acquired after the loss";
 }
@@ -146,12 +146,12 @@ task<void> read_or_write(shared_crew::member& m, std::size_t number, stage& seen
       continue;
     deadline soon(m.env.now() + seconds(60));
     bool writes = m.env.draw(3) == 0;
-    task<result<hold>> taking;
+    task<result<lease>> taking;
     if (writes)
       taking = m.kit->lock.acquire(soon);
     else
       taking = m.kit->lock.acquire_shared(soon);
-    result<hold> held = co_await taking;
+    result<lease> held = co_await taking;
     if (!held) {
       auto later = m.env.now() + seconds(1);
       co_await sleep_until(m.env, later, &m.s->ended());
@@ -209,7 +209,7 @@ task<void> lock_two_keys(striped_crew::member& m, std::size_t number, stage& see
       continue;
     std::vector<std::string> keys = {"k" + std::to_string(m.env.draw(9)), "k" + std::to_string(m.env.draw(9))};
     deadline soon(m.env.now() + seconds(60));
-    result<std::vector<hold>> held = co_await m.kit->lock.acquire_all(keys, soon);
+    result<std::vector<lease>> held = co_await m.kit->lock.acquire_all(keys, soon);
     if (!held) {
       auto later = m.env.now() + seconds(1);
       co_await sleep_until(m.env, later, &m.s->ended());
@@ -263,7 +263,7 @@ task<void> lock_paths(tree_crew::member& m, std::size_t number, stage& seen) {
       continue;
     std::string path = paths[m.env.draw(6)];
     deadline soon(m.env.now() + seconds(60));
-    result<tree_hold> held = co_await m.kit->lock.acquire(path, soon);
+    result<tree_lease> held = co_await m.kit->lock.acquire(path, soon);
     if (!held) {
       auto later = m.env.now() + seconds(1);
       co_await sleep_until(m.env, later, &m.s->ended());

@@ -128,7 +128,7 @@ TEST_CASE("the loss of a session ends its waits and locks", "[client]") {
     c.server.destroy(a.s.id());
     c.pass(seconds(10));
     CHECK_FALSE(held->safe());
-    // The client's next session has its own turns, even while a hold of the previous one exists.
+    // The client's next session has its own turns, even while a lease of the previous one exists.
     REQUIRE(c.run(a.s.open(c.within(seconds(5)))));
     CHECK(c.run(of_a.acquire(c.within(seconds(20)))));
     CHECK(c.run(held->release(c.within(seconds(1)))).because() == reason::session);
@@ -140,7 +140,7 @@ TEST_CASE("a semaphore grants as many permits as its limit", "[client]") {
     INFO((speaks == dialect::belay ? "belay" : "consul"));
     virtual_cluster c(speaks);
     std::vector<std::unique_ptr<contender>> all;
-    std::vector<result<hold>> held;
+    std::vector<result<lease>> held;
     for (int i = 0; i < 3; ++i) {
       all.push_back(std::make_unique<contender>(c));
       semaphore slots(all.back()->s, "pool", 3);
@@ -293,7 +293,7 @@ TEST_CASE("many of one session share a semaphore", "[client]") {
     virtual_cluster c(speaks);
     contender a(c);
     semaphore slots(a.s, "pool", speaks == dialect::belay ? 3 : 1);
-    std::vector<task<result<hold>>> waiting;
+    std::vector<task<result<lease>>> waiting;
     for (int i = 0; i < 8; ++i) {
       waiting.push_back(slots.acquire(1, c.within(minutes(5))));
       waiting.back().start();

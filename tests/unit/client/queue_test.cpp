@@ -152,7 +152,7 @@ task<void> write_guarded(guarded_crew::member& m, fenced<std::vector<std::uint64
     if (!open)
       continue;
     deadline soon(m.env.now() + seconds(60));
-    result<hold> held = co_await m.kit->lock.acquire(soon);
+    result<lease> held = co_await m.kit->lock.acquire(soon);
     if (!held) {
       auto later = m.env.now() + seconds(1);
       co_await sleep_until(m.env, later);

@@ -37,7 +37,7 @@ task<void> use_slots(environment& env, session& s, int& inside, int& most, int& 
   for (int i = 0; i < 5;) {
     semaphore slots(s, "slots", 3);
     deadline limit(env.now() + minutes(5));
-    result<hold> slot = co_await slots.acquire(1, limit);
+    result<lease> slot = co_await slots.acquire(1, limit);
     if (!slot)
       continue;
     most = std::max(most, ++inside);
