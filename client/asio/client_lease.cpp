@@ -78,7 +78,7 @@ status client_lease::release(std::chrono::milliseconds limit) {
   auto c = parts_ ? parts_->owner.lock() : nullptr;
   if (!c)
     return error(outcome::refused, reason::session, "nothing is held");
-  return c->run_for<nothing>(c->give_back(parts_), false, limit);
+  return c->run_for<nothing>(c->release_job(parts_), false, limit);
 }
 
 std::optional<cache::shown> cache::get(std::string_view key) const {

@@ -157,7 +157,7 @@ making<nothing> face::pass_on(lease_ptr h, std::string name, recipe how) {
   };
 }
 
-making<nothing> face::give_back(lease_ptr h) {
+making<nothing> face::release_job(lease_ptr h) {
   return [this, h = std::move(h)](session&, deadline p) { return release(*this, h, p); };
 }
 

@@ -107,7 +107,7 @@ public:
   static making<lease> permits(std::string name, std::uint64_t most, recipe how, std::uint64_t wanted);
   static making<lease> office(std::string name, recipe how, std::string value);
   making<nothing> pass_on(lease_ptr h, std::string name, recipe how);
-  making<nothing> give_back(lease_ptr h);
+  making<nothing> release_job(lease_ptr h);
 
   client_options options;
   pid_t pid = ::getpid();

@@ -344,7 +344,7 @@ hosted_client::making<nothing> hosted_client::hand_over(const client_lease& offi
 hosted_client::making<nothing> hosted_client::release(const client_lease& h) {
   if (!h.parts_)
     return [](session&, deadline) { return detail::nothing_held(); };
-  return parts_->give_back(h.parts_);
+  return parts_->release_job(h.parts_);
 }
 
 std::uint64_t hosted_client::watch(const client_lease& h, std::function<void()> told) {

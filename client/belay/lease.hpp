@@ -34,7 +34,7 @@ class lease {
 public:
   lease() = default;
   /// Created by a recipe before its first request: from now on something may have to be released.
-  lease(session& s, giving_back how, session::turn t);
+  lease(session& s, detail::pending_release how, session::turn t);
   lease(lease&& other) noexcept;
   lease& operator=(lease&& other) noexcept;
   ~lease() { drop(); }
@@ -62,7 +62,7 @@ public:
   void passing_on(bool asked) noexcept { passing_on_ = asked; }
 
   /// The request that releases it, unless its key has changed.
-  void give_back_by(request q) { give_back_.begin_with(std::move(q)); }
+  void release_by(request q) { pending_.begin_with(std::move(q)); }
   void granted(std::uint64_t fence, std::string claim_id = {});
   /// Call it when it was certainly not granted: there is nothing to release.
   void not_granted() noexcept { forget(); }
@@ -72,7 +72,7 @@ private:
 
   session* session_ = nullptr;
   std::string session_id_;
-  giving_back give_back_;
+  detail::pending_release pending_;
   session::turn turn_;
   std::uint64_t fence_ = 0;
   std::string claim_id_;

@@ -41,7 +41,7 @@ public:
   task<result<lease>> acquire(deadline limit);
 
 private:
-  giving_back release_of(const std::string& id);
+  detail::pending_release release_of(const std::string& id);
   task<std::uint64_t> fence_of_key(std::string id, deadline limit);
   task<bool> wait_while_locked(deadline limit);
 

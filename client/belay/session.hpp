@@ -30,6 +30,7 @@ namespace belay {
 inline namespace v0 {
 
 class clock_guard;
+class lease;
 
 enum class session_state : std::uint8_t {
   closed,    ///< not opened yet, or closed
@@ -81,24 +82,26 @@ public:
   const clock_guard* guard = nullptr;
 };
 
+namespace detail {
+
 /// How something is released. An unanswered request may reach the server at any later time, when
 /// the same session has acquired the same name again. It must not release that one.
-class giving_back {
+class pending_release {
 public:
-  giving_back() = default;
+  pending_release() = default;
   /// Takes a request that is harmless when late, because it names an id that is never reused.
-  explicit giving_back(request harmless);
+  explicit pending_release(request harmless);
   /// The idempotency key makes the server apply the request at most once, however often it arrives.
-  giving_back(request plain, std::string idempotency_key);
+  pending_release(request plain, std::string idempotency_key);
   /// @param exactly makes a request that depends on the entry as read; nullopt: nothing to release
-  giving_back(std::string key, std::function<std::optional<request>(const entry&)> exactly);
+  pending_release(std::string key, std::function<std::optional<request>(const entry&)> exactly);
 
   /// The request to try before the key is read. @pre constructed with a key
   void begin_with(request q) { question_ = std::move(q); }
   /// From now on a repeat is a new request: it gets a new idempotency key.
-  void begin_anew(environment& env);
+  void renew_key(environment& env);
   /// Sends it, again after a conflict. @returns the response; 200 and `false`: nothing to release
-  static task<answer> ask(environment& env, giving_back what, deadline limit);
+  static task<answer> ask(environment& env, pending_release what, deadline limit);
 
 private:
   std::optional<request> question_;
@@ -106,6 +109,8 @@ private:
   std::string key_;
   std::function<std::optional<request>(const entry&)> exactly_;
 };
+
+} // namespace detail
 
 class session {
 public:
@@ -157,21 +162,23 @@ public:
   };
   stop_source& turns() noexcept { return turns_; }
 
-  /// Queues a release that no caller waits for: it is sent until a response or the session's end.
-  /// Keeps `t` until then. `twice`: again a second later, after requests that are in flight.
-  void owe(giving_back what, turn t, bool twice = false);
-  bool owes() const noexcept { return !debts_.empty(); }
+  /// Whether a release that no caller waits for has to be sent.
+  bool has_pending_releases() const noexcept { return !pending_.empty(); }
 
 private:
-  struct debt {
-    giving_back what;
+  friend class lease;
+  /// Queues a release that no caller waits for: it is sent until a response or the session's end.
+  /// Keeps `t` until then. `twice`: again a second later, after requests that are in flight.
+  void release_later(detail::pending_release what, turn t, bool twice);
+  struct queued_release {
+    detail::pending_release what;
     turn kept;
     bool twice;
-    debt(giving_back g, turn t, bool b) : what(std::move(g)), kept(std::move(t)), twice(b) {}
+    queued_release(detail::pending_release g, turn t, bool b) : what(std::move(g)), kept(std::move(t)), twice(b) {}
   };
 
   task<void> renew();
-  task<void> pay();
+  task<void> send_releases();
   request creation() const;
   void extend(instant asked);
   void lose(std::string why);
@@ -193,12 +200,12 @@ private:
   stop_source turns_;
   std::map<std::string, std::deque<std::uint64_t>> waiting_;
   std::uint64_t next_turn_ = 1;
-  stop_source debt_bell_;
+  stop_source pending_bell_;
   stop_source closing_bell_;
-  stop_source paid_;
-  std::deque<debt> debts_;
+  stop_source released_;
+  std::deque<queued_release> pending_;
   task<void> renewing_;
-  task<void> paying_;
+  task<void> releasing_;
 };
 
 } // namespace v0

@@ -176,7 +176,7 @@ void coordinator_state::ended(const party& who) {
     auto number = next_call_++;
     auto& c = calls_[number] = std::make_unique<call>();
     c->needs_reply = false;
-    start(number, give_back(number, std::move(it)));
+    start(number, release_late(number, std::move(it)));
   }
 }
 

@@ -113,7 +113,7 @@ private:
   task<void> serve_get(std::uint64_t number, get m, deadline limit);
   task<void> serve_put(std::uint64_t number, put m, deadline limit);
   task<void> serve_follow(std::uint64_t number, std::string key, deadline limit);
-  task<void> give_back(std::uint64_t number, lease h);
+  task<void> release_late(std::uint64_t number, lease h);
 
   /// Accepts the present message as a call. @returns 0: it was refused
   std::uint64_t enter(replies to, bound how);

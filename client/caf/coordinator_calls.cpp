@@ -16,7 +16,7 @@ namespace {
 /// How long a server may block while a key does not change, and how long its response may take.
 constexpr milliseconds change_wait{60000};
 constexpr milliseconds change_answer{75000};
-constexpr milliseconds give_back_within{5000};
+constexpr milliseconds release_within{5000};
 /// Longer limits are cut: times are nanoseconds in 64 bits.
 constexpr milliseconds longest_within = std::chrono::hours(24 * 365);
 
@@ -180,8 +180,8 @@ task<void> coordinator_state::serve_release(std::uint64_t number, lease h, deadl
   finish(number, released);
 }
 
-task<void> coordinator_state::give_back(std::uint64_t number, lease h) {
-  auto limit = within(give_back_within);
+task<void> coordinator_state::release_late(std::uint64_t number, lease h) {
+  auto limit = within(release_within);
   co_await h.release(limit);
   finish(number, ::caf::message());
 }

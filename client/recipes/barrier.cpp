@@ -118,8 +118,8 @@ task<result<barrier_pass>> barrier::enter(deadline whole) {
   // Each call has a key of its own, so late requests cannot affect later calls.
   std::string call = detail::fresh_id(env);
   std::string own_key = key_of(name_, id, call);
-  request give_back("DELETE", request::path_of("/v1/kv/", own_key));
-  lease held(session_, giving_back(give_back), std::move(mine));
+  request removal("DELETE", request::path_of("/v1/kv/", own_key));
+  lease held(session_, detail::pending_release(removal), std::move(mine));
   request appear("PUT", request::path_of("/v1/kv/", own_key));
   appear.query("acquire", id).repeatable();
   answer there = co_await detail::ask_until_answered(env, appear, limit, detail::one_try);

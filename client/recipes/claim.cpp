@@ -29,9 +29,9 @@ task<result<lease>> take(session& s, claim wanted, deadline whole) {
       co_return *over;
     co_await sleep_until(env, limit.at(), whole.stop(), &s.turns());
   }
-  request give_back("DELETE", request::path_of("/v1/claim/", wanted.name));
-  give_back.query("id", id);
-  lease held(s, giving_back(give_back), session::turn(s, "has/" + wanted.name));
+  request withdrawal("DELETE", request::path_of("/v1/claim/", wanted.name));
+  withdrawal.query("id", id);
+  lease held(s, detail::pending_release(withdrawal), session::turn(s, "has/" + wanted.name));
   backoff pauses(milliseconds(100), milliseconds(1000));
   for (;;) {
     auto now = env.now();

@@ -15,12 +15,12 @@ bool fence_gate::admits(std::uint64_t fence) noexcept {
   return true;
 }
 
-lease::lease(session& s, giving_back how, session::turn t)
-    : session_(&s), session_id_(s.id()), give_back_(std::move(how)), turn_(std::move(t)) {}
+lease::lease(session& s, detail::pending_release how, session::turn t)
+    : session_(&s), session_id_(s.id()), pending_(std::move(how)), turn_(std::move(t)) {}
 
 lease::lease(lease&& other) noexcept
     : session_(std::exchange(other.session_, nullptr)), session_id_(std::move(other.session_id_)),
-      give_back_(std::move(other.give_back_)), turn_(std::move(other.turn_)), fence_(other.fence_),
+      pending_(std::move(other.pending_)), turn_(std::move(other.turn_)), fence_(other.fence_),
       claim_id_(std::move(other.claim_id_)), granted_(other.granted_), passing_on_(other.passing_on_) {}
 
 lease& lease::operator=(lease&& other) noexcept {
@@ -28,7 +28,7 @@ lease& lease::operator=(lease&& other) noexcept {
     drop();
     session_ = std::exchange(other.session_, nullptr);
     session_id_ = std::move(other.session_id_);
-    give_back_ = std::move(other.give_back_);
+    pending_ = std::move(other.pending_);
     turn_ = std::move(other.turn_);
     fence_ = other.fence_;
     claim_id_ = std::move(other.claim_id_);
@@ -64,7 +64,7 @@ void lease::forget() noexcept {
 void lease::drop() noexcept {
   // An acquire without a response may still arrive, so the release is sent twice.
   if (same_session())
-    session_->owe(give_back_, std::move(turn_), !granted_);
+    session_->release_later(pending_, std::move(turn_), !granted_);
   forget();
 }
 
@@ -77,7 +77,7 @@ task<status> lease::release(deadline limit) {
   }
   environment& env = session_->env();
   passing_on_ = true;
-  answer a = co_await giving_back::ask(env, give_back_, limit);
+  answer a = co_await detail::pending_release::ask(env, pending_, limit);
   if (detail::is_failure(a)) {
     error why = a.judge(true);
     drop();

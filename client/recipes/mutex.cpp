@@ -26,14 +26,14 @@ task<std::uint64_t> mutex::fence_of_key(std::string id, deadline limit) {
   co_return 0;
 }
 
-giving_back mutex::release_of(const std::string& id) {
+detail::pending_release mutex::release_of(const std::string& id) {
   request plain("PUT", request::path_of("/v1/kv/", key_));
   plain.query("release", id);
   if (session_.has_claims())
-    return giving_back(plain, detail::fresh_id(session_.env()));
+    return detail::pending_release(plain, detail::fresh_id(session_.env()));
   if (CLIENT_MUTANT(late_release_counts))
-    return giving_back(plain);
-  return giving_back(key_, [key = key_, id](const entry& now) -> std::optional<request> {
+    return detail::pending_release(plain);
+  return detail::pending_release(key_, [key = key_, id](const entry& now) -> std::optional<request> {
     if (now.session != id)
       return std::nullopt;
     return detail::unlocked_at(key, now.index, {}, 0, id);

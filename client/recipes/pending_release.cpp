@@ -5,21 +5,22 @@
 
 namespace belay {
 inline namespace v0 {
+namespace detail {
 
-giving_back::giving_back(request harmless) : question_(std::move(harmless.repeatable())) {}
+pending_release::pending_release(request harmless) : question_(std::move(harmless.repeatable())) {}
 
-giving_back::giving_back(request plain, std::string idempotency_key)
+pending_release::pending_release(request plain, std::string idempotency_key)
     : question_(std::move(plain.repeatable())), idempotency_key_(std::move(idempotency_key)) {}
 
-giving_back::giving_back(std::string key, std::function<std::optional<request>(const entry&)> exactly)
+pending_release::pending_release(std::string key, std::function<std::optional<request>(const entry&)> exactly)
     : key_(std::move(key)), exactly_(std::move(exactly)) {}
 
-void giving_back::begin_anew(environment& env) {
+void pending_release::renew_key(environment& env) {
   if (!idempotency_key_.empty() && !CLIENT_MUTANT(give_back_keyed_alike))
     idempotency_key_ = detail::fresh_id(env);
 }
 
-task<answer> giving_back::ask(environment& env, giving_back what, deadline limit) {
+task<answer> pending_release::ask(environment& env, pending_release what, deadline limit) {
   for (;;) {
     if (!what.question_) {
       result<reading> now = co_await read_key(env, what.key_, limit);
@@ -51,5 +52,6 @@ task<answer> giving_back::ask(environment& env, giving_back what, deadline limit
   }
 }
 
+} // namespace detail
 } // namespace v0
 } // namespace belay

@@ -19,8 +19,8 @@ request back_at(const entry& item, const std::string& id) {
   return detail::unlocked_at(item.key, item.index, item.value, item.flags, id);
 }
 
-giving_back back_in_queue(const std::string& key, const std::string& id) {
-  return giving_back(key, [id](const entry& now) -> std::optional<request> {
+detail::pending_release back_in_queue(const std::string& key, const std::string& id) {
+  return detail::pending_release(key, [id](const entry& now) -> std::optional<request> {
     if (now.session != id)
       return std::nullopt;
     return back_at(now, id);
@@ -98,7 +98,7 @@ task<result<queue_item>> queue::take(deadline whole) {
         co_return detail::session_error(session_);
       taken.index = detail::index_of_result(made.last.body(), taken.key);
       taken.session = id;
-      held.give_back_by(back_at(taken, id));
+      held.release_by(back_at(taken, id));
       held.granted(taken.index);
       co_return queue_item(std::move(held), std::move(taken));
     }

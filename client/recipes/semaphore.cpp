@@ -107,7 +107,7 @@ task<result<lease>> semaphore::acquire_slot(deadline whole) {
     co_await sleep_until(env, limit.at(), whole.stop(), &session_.turns());
   }
   // A holder without its contender key does not count.
-  lease held(session_, giving_back(own_key, contender_removed_at), std::move(mine));
+  lease held(session_, detail::pending_release(own_key, contender_removed_at), std::move(mine));
 
   request contend("PUT", request::path_of("/v1/kv/", own_key));
   contend.query("acquire", id).query("flags", std::to_string(slot_flags)).repeatable();
@@ -138,7 +138,7 @@ task<result<lease>> semaphore::acquire_slot(deadline whole) {
       co_return why;
     }
     if (now->own_index > 0) {
-      held.give_back_by(contender_removed(own_key, now->own_index));
+      held.release_by(contender_removed(own_key, now->own_index));
     }
     auto& holders = now->table.holders;
     bool listed = std::find(holders.begin(), holders.end(), id) != holders.end();

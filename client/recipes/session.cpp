@@ -14,7 +14,7 @@ inline namespace v0 {
 namespace {
 
 /// Deadline of one try of a pending release; it is retried after a pause.
-constexpr milliseconds debt_try{2000};
+constexpr milliseconds release_try{2000};
 constexpr milliseconds second_time{1000};
 
 } // namespace
@@ -78,14 +78,14 @@ task<status> session::open(deadline limit) {
       lost_because_.clear();
       state_ = session_state::live;
       ended_.reset();
-      debt_bell_.reset();
+      pending_bell_.reset();
       closing_ = false;
       closing_bell_.reset();
       extend(asked);
       renewing_ = renew();
       renewing_.start();
-      paying_ = pay();
-      paying_.start();
+      releasing_ = send_releases();
+      releasing_.start();
       co_return nothing();
     }
     auto again = env_.now() + pauses.next(env_);
@@ -105,14 +105,14 @@ task<status> session::close(deadline limit) {
   // Releases come first: what the session still holds at its end is withheld for the lock delay.
   closing_ = true;
   closing_bell_.stop();
-  while (owes() && !limit.over(env_.now()) && !ended_.stopped())
-    co_await sleep_until(env_, limit.at(), limit.stop(), &paid_);
+  while (has_pending_releases() && !limit.over(env_.now()) && !ended_.stopped())
+    co_await sleep_until(env_, limit.at(), limit.stop(), &released_);
   request q("PUT", request::path_of("/v1/session/destroy/", id_));
   state_ = session_state::closed;
   lost_because_.clear();
   over();
   tell();
-  answer a = co_await detail::ask_until_answered(env_, q.repeatable(), limit, debt_try);
+  answer a = co_await detail::ask_until_answered(env_, q.repeatable(), limit, release_try);
   if (a.status() == 200)
     co_return nothing();
   error why = a.judge(true);
@@ -205,12 +205,12 @@ void session::lose(std::string why) {
 
 void session::over() {
   safe_until_ = std::min(safe_until_, env_.now());
-  debts_.clear();
+  pending_.clear();
   waiting_.clear();
   ended_.stop();
-  debt_bell_.stop();
+  pending_bell_.stop();
   turns_.wake_all();
-  paid_.wake_all();
+  released_.wake_all();
 }
 
 void session::tell() {
@@ -218,28 +218,28 @@ void session::tell() {
     told_();
 }
 
-void session::owe(giving_back what, turn t, bool twice) {
+void session::release_later(detail::pending_release what, turn t, bool twice) {
   if (state_ == session_state::closed || state_ == session_state::lost)
     return;
-  debts_.emplace_back(std::move(what), std::move(t), twice);
+  pending_.emplace_back(std::move(what), std::move(t), twice);
   if (!CLIENT_MUTANT(debt_rings_nobody))
-    debt_bell_.stop();
+    pending_bell_.stop();
 }
 
-task<void> session::pay() {
+task<void> session::send_releases() {
   backoff pauses(milliseconds(100), milliseconds(1000));
   for (;;) {
-    if (debts_.empty()) {
+    if (pending_.empty()) {
       auto for_ever = env_.now() + std::chrono::hours(24);
-      co_await sleep_until(env_, for_ever, &debt_bell_);
+      co_await sleep_until(env_, for_ever, &pending_bell_);
     }
     if (ended_.stopped())
       co_return;
-    debt_bell_.reset();
-    if (debts_.empty())
+    pending_bell_.reset();
+    if (pending_.empty())
       continue;
-    deadline each(env_.now() + debt_try, &ended_);
-    answer a = co_await giving_back::ask(env_, debts_.front().what, each);
+    deadline each(env_.now() + release_try, &ended_);
+    answer a = co_await detail::pending_release::ask(env_, pending_.front().what, each);
     if (ended_.stopped())
       co_return;
     auto again = env_.now() + second_time;
@@ -247,13 +247,13 @@ task<void> session::pay() {
       again = env_.now() + pauses.next(env_);
     } else {
       pauses.reset();
-      bool once_more = std::exchange(debts_.front().twice, false);
+      bool once_more = std::exchange(pending_.front().twice, false);
       if (!once_more || closing_ || CLIENT_MUTANT(given_back_once)) {
-        debts_.pop_front();
-        paid_.wake_all();
+        pending_.pop_front();
+        released_.wake_all();
         continue;
       }
-      debts_.front().what.begin_anew(env_);
+      pending_.front().what.renew_key(env_);
     }
     co_await sleep_until(env_, again, &ended_, &closing_bell_);
     if (ended_.stopped())

@@ -88,7 +88,7 @@ TEST_CASE("a waiter leaves the queue by its deadline, by a stop, or by destroyin
   destroyed.reset();
   c.pass(seconds(3));
   CHECK(c.server.waiting("x") == 0);
-  CHECK_FALSE(b.s.owes());
+  CHECK_FALSE(b.s.has_pending_releases());
 }
 
 // The server would grant the lock to each of them, since the session is the same.
