@@ -20,11 +20,11 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(step)
 namespace {
 
 caf::behavior worker(caf::event_based_actor* self, const belay::caf::coordinator_actor& coordinator,
-                     const std::string& office, const std::string& me) {
-  auto office_id = std::make_shared<std::uint64_t>(0); // 0: it does not lead
+                     const std::string& name, const std::string& me) {
+  auto lease_id = std::make_shared<std::uint64_t>(0); // 0: it does not lead
   auto leads = [=](belay::caf::grant& g) {
     std::cout << me << " leads, fence " << g.fence << std::endl;
-    *office_id = g.id;
+    *lease_id = g.id;
     self->send(self, step());
   };
   auto not_yet = [=](caf::error& e) {
@@ -41,11 +41,11 @@ caf::behavior worker(caf::event_based_actor* self, const belay::caf::coordinator
   self->send(self, begin());
   return {
       [=](begin) {
-        belay::caf::campaign wanted{office, me, 60s}; // answered within that time
+        belay::caf::campaign wanted{name, me, 60s}; // answered within that time
         self->request(coordinator, caf::infinite, wanted).then(leads, not_yet);
       },
       [=](step) {
-        belay::caf::check asked{*office_id};
+        belay::caf::check asked{*lease_id};
         self->request(coordinator, caf::infinite, asked).then(still_leads, leads_no_more);
       },
       [=](belay::caf::lost& m) {

@@ -90,13 +90,13 @@ public:
 
 private:
   v0::task<v0::result<v0::lease>> take(v0::deadline limit) {
-    v0::election office(*session_, options_.name);
+    v0::election contest(*session_, options_.name);
     v0::shared_mutex lock(*session_, options_.name);
     v0::semaphore permits(*session_, options_.name, options_.limit);
     v0::task<v0::result<v0::lease>> taking;
     switch (options_.of) {
-    case hold_options::kind::office:
-      taking = office.campaign(options_.value, limit);
+    case hold_options::kind::leadership:
+      taking = contest.campaign(options_.value, limit);
       break;
     case hold_options::kind::reader:
       taking = lock.acquire_shared(limit);

@@ -12,7 +12,7 @@ namespace belay::cli {
 struct hold_options {
   enum class kind : std::uint8_t {
     permits,
-    office,
+    leadership,
     reader, ///< shares a read-write lock with other readers
     writer, ///< holds such a lock alone
   } of = kind::permits;

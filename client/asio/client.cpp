@@ -84,20 +84,20 @@ result<client_lease> client::permits_of::acquire(std::uint64_t permits, limit wi
   return client_.parts_->take(client_parts::permits(name_, most_, how_, permits), within, std::move(stop));
 }
 
-result<client_lease> client::office_of::campaign(std::string value, limit within, std::stop_token stop) {
-  return client_.parts_->take(client_parts::office(name_, how_, std::move(value)), within, std::move(stop));
+result<client_lease> client::leadership_of::campaign(std::string value, limit within, std::stop_token stop) {
+  return client_.parts_->take(client_parts::leadership(name_, how_, std::move(value)), within, std::move(stop));
 }
 
-status client::office_of::hand_over(client_lease& office, limit within) {
-  if (!office.parts_)
+status client::leadership_of::hand_over(client_lease& held, limit within) {
+  if (!held.parts_)
     return error(outcome::refused, reason::session, "nothing is held");
   auto* c = client_.parts_.get();
-  return c->run_for<nothing>(c->pass_on(office.parts_, name_, how_), true, within);
+  return c->run_for<nothing>(c->pass_on(held.parts_, name_, how_), true, within);
 }
 
-result<std::optional<leader>> client::office_of::leader_now(limit within) {
+result<std::optional<leader>> client::leadership_of::leader_now(limit within) {
   return client_.parts_->run_for<std::optional<leader>>(
-      [name = name_, how = how_](session& s, deadline p) { return detail::look_at_office(s, name, how, p); },
+      [name = name_, how = how_](session& s, deadline p) { return detail::current_leader(s, name, how, p); },
       how_ == recipe::automatic, within);
 }
 

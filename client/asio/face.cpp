@@ -47,9 +47,9 @@ task<result<lease_ptr>> keep(face& f, making<lease> make, session& s, deadline l
 }
 
 task<status> hand_over(face& f, lease_ptr h, std::string name, recipe how, session& s, deadline limit) {
-  belay::election office(s, name, how);
+  belay::election contest(s, name, how);
   h->safe_until = 0;
-  status passed = co_await office.hand_over(h->it, limit);
+  status passed = co_await contest.hand_over(h->it, limit);
   if (passed || passed.unknown())
     f.forget(h);
   else
@@ -145,9 +145,9 @@ making<lease> face::permits(std::string name, std::uint64_t most, recipe how, st
   return [=, name = std::move(name)](session& s, deadline p) { return take_permits(s, name, most, how, wanted, p); };
 }
 
-making<lease> face::office(std::string name, recipe how, std::string value) {
+making<lease> face::leadership(std::string name, recipe how, std::string value) {
   return [how, name = std::move(name), value = std::move(value)](session& s, deadline p) {
-    return take_office(s, name, how, value, p);
+    return take_leadership(s, name, how, value, p);
   };
 }
 

@@ -332,13 +332,13 @@ hosted_client::making<client_lease> hosted_client::permits(std::string name, std
 }
 
 hosted_client::making<client_lease> hosted_client::campaign(std::string name, std::string value, recipe how) {
-  return kept(face::office(std::move(name), how, std::move(value)));
+  return kept(face::leadership(std::move(name), how, std::move(value)));
 }
 
-hosted_client::making<nothing> hosted_client::hand_over(const client_lease& office, std::string name, recipe how) {
-  if (!office.parts_)
+hosted_client::making<nothing> hosted_client::hand_over(const client_lease& held, std::string name, recipe how) {
+  if (!held.parts_)
     return [](session&, deadline) { return detail::nothing_held(); };
-  return parts_->pass_on(office.parts_, std::move(name), how);
+  return parts_->pass_on(held.parts_, std::move(name), how);
 }
 
 hosted_client::making<nothing> hosted_client::release(const client_lease& h) {

@@ -171,11 +171,11 @@ public:
     return permits_of(*this, std::move(name), most, how);
   }
 
-  class office_of {
+  class leadership_of {
   public:
-    office_of(client& c, std::string name, recipe how) : client_(c), name_(std::move(name)), how_(how) {}
+    leadership_of(client& c, std::string name, recipe how) : client_(c), name_(std::move(name)), how_(how) {}
     result<client_lease> campaign(std::string value, limit within, std::stop_token stop = {});
-    status hand_over(client_lease& office, limit within = std::chrono::seconds(5));
+    status hand_over(client_lease& held, limit within = std::chrono::seconds(5));
     /// The current leader; nullopt if there is none.
     result<std::optional<leader>> leader_now(limit within = std::chrono::seconds(5));
 
@@ -185,8 +185,8 @@ public:
     recipe how_;
   };
   /// belay::election
-  office_of election(std::string name, recipe how = recipe::automatic) {
-    return office_of(*this, std::move(name), how);
+  leadership_of election(std::string name, recipe how = recipe::automatic) {
+    return leadership_of(*this, std::move(name), how);
   }
 
   result<reading> get(std::string key, limit within = std::chrono::seconds(5));

@@ -34,7 +34,7 @@ public:
   /// @param value what observers see
   task<result<lease>> campaign(std::string value, deadline limit);
   /// Transfers it to the candidate that has waited longest, or to the one with the claim ID `to`.
-  task<status> hand_over(lease& office, deadline limit, std::string to = {});
+  task<status> hand_over(lease& held, deadline limit, std::string to = {});
 
 private:
   session& session_;

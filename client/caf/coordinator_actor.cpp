@@ -69,7 +69,7 @@ coordinator_self::behavior_type coordinator_state::make_behavior() {
       },
       [this](campaign& m) {
         take(m.name, m.within,
-             [m](session& s, deadline p) { return belay::detail::take_office(s, m.name, m.how, m.value, p); });
+             [m](session& s, deadline p) { return belay::detail::take_leadership(s, m.name, m.how, m.value, p); });
         return granting();
       },
       [this](const check& m) {

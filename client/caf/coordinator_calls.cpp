@@ -205,8 +205,8 @@ void coordinator_state::begin_hand_over(const hand_over& m) {
 
 task<void> coordinator_state::serve_hand_over(std::uint64_t number, std::uint64_t id, std::string name, lease h,
                                               deadline limit) {
-  election office(**session_, name);
-  status passed = co_await office.hand_over(h, limit);
+  election contest(**session_, name);
+  status passed = co_await contest.hand_over(h, limit);
   auto holder = calls_.at(number)->from;
   bool kept = passed.refused() && h.safe();
   if (kept)
@@ -224,7 +224,7 @@ task<void> coordinator_state::serve_who_leads(std::uint64_t number, who_leads m,
       co_return;
     }
   }
-  task<result<std::optional<leader>>> looking = belay::detail::look_at_office(**session_, m.name, m.how, limit);
+  task<result<std::optional<leader>>> looking = belay::detail::current_leader(**session_, m.name, m.how, limit);
   result<std::optional<leader>> now = co_await looking;
   if (!now) {
     finish(number, error_to_send(now.why()));

@@ -26,14 +26,15 @@ inline task<result<lease>> take_permits(session& s, std::string name, std::uint6
   co_return std::move(h);
 }
 
-inline task<result<lease>> take_office(session& s, std::string name, recipe how, std::string value, deadline limit) {
-  election office(s, name, how);
-  result<lease> h = co_await office.campaign(value, limit);
+inline task<result<lease>> take_leadership(session& s, std::string name, recipe how, std::string value,
+                                           deadline limit) {
+  election contest(s, name, how);
+  result<lease> h = co_await contest.campaign(value, limit);
   co_return std::move(h);
 }
 
 /// @pre the session is open if `how` is automatic
-inline task<result<std::optional<leader>>> look_at_office(session& s, std::string name, recipe how, deadline limit) {
+inline task<result<std::optional<leader>>> current_leader(session& s, std::string name, recipe how, deadline limit) {
   bool claims = how == recipe::claims || (how == recipe::automatic && s.has_claims());
   election_observer seen(s.env(), name, claims);
   result<std::optional<leader>> now = co_await seen.next(limit);

@@ -83,31 +83,31 @@ task<result<lease>> election::campaign(std::string value, deadline limit) {
   co_return std::move(held);
 }
 
-task<status> election::hand_over(lease& office, deadline limit, std::string to) {
-  if (office.claim_id().empty())
+task<status> election::hand_over(lease& held, deadline limit, std::string to) {
+  if (held.claim_id().empty())
     co_return error(outcome::refused, reason::unsupported, "this requires claims, which the server does not support");
-  if (!office.safe())
+  if (!held.safe())
     co_return detail::session_error(session_);
   environment& env = session_.env();
-  std::string id = office.claim_id();
+  std::string id = held.claim_id();
   request q = transfer_request(name_, "/transfer", id, to);
   // The next leader may start before the response arrives.
-  office.passing_on(!CLIENT_MUTANT(office_safe_while_passed_on));
+  held.passing_on(!CLIENT_MUTANT(office_safe_while_passed_on));
   answer a = co_await ask(env, q, limit.at(), limit);
   if (knows_no_transfer(a)) {
     request old = transfer_request(name_, "/hand-over", id, to);
     answer again = co_await ask(env, old, limit.at(), limit);
     a = std::move(again);
   }
-  office.passing_on(false);
+  held.passing_on(false);
   if (a.status() == 200) {
     if (!CLIENT_MUTANT(office_kept_after_hand_over))
-      office.forget();
+      held.forget();
     co_return nothing();
   }
   error why = a.judge(true);
   if (why.how() == outcome::unknown && !CLIENT_MUTANT(office_kept_when_unknown))
-    office.drop();
+    held.drop();
   co_return why;
 }
 

@@ -96,12 +96,12 @@ net::awaitable<void> keys_and_locks(client_options options) {
   result<belay::asio::client_lease> none = co_await same_pool.acquire(milliseconds(500), use_awaitable);
   CHECK(none.because() == reason::deadline);
 
-  result<belay::asio::client_lease> office = co_await a.campaign("office", "a", seconds(10), use_awaitable);
-  REQUIRE(office);
+  result<belay::asio::client_lease> leadership = co_await a.campaign("office", "a", seconds(10), use_awaitable);
+  REQUIRE(leadership);
   auto next = b.campaign("office", "b", seconds(20), net::use_future);
   net::steady_timer soon(on, milliseconds(500));
   co_await soon.async_wait(use_awaitable);
-  status handed = co_await a.hand_over(*office, "office", seconds(5), use_awaitable);
+  status handed = co_await a.hand_over(*leadership, "office", seconds(5), use_awaitable);
   CHECK(handed);
   status closed = co_await a.close(seconds(5), use_awaitable);
   CHECK(closed);
@@ -277,7 +277,7 @@ net::awaitable<void> left_watching(client_options options, int& destroyed) {
 
 using namespace asio_tests;
 
-TEST_CASE("asio: keys, locks, permits and offices on one io_context, with the server alone", "[client][asio]") {
+TEST_CASE("asio: keys, locks, permits and leaderships on one io_context, with the server alone", "[client][asio]") {
   auto cluster = started(our_server(), 1);
   play(keys_and_locks, options_for(*cluster));
   play(own_coroutines, options_for(*cluster));

@@ -108,7 +108,7 @@ def shared_locks(n):
 
 
 def elections(n):
-    """An office that is handed over by the API: the old leader's command ends, the next one's begins."""
+    """A leadership that is transferred by the API: the old leader's command ends, the next one's begins."""
     first = n.start("elect", "-value=first", "-child-exit-code", "boss", "echo first >>led; exec sleep 60")
     n.wait("first leads", lambda: "first" in n.text("led"))
     check("first" in n.said("claims", "list", "boss"), "the value is shown")
@@ -120,7 +120,7 @@ def elections(n):
     n.wait("second leads", lambda: "second" in n.text("led"))
     second.send_signal(signal.SIGTERM)
     ended(second, 0)
-    check(n.said("claims", "list", "boss") == "", "the office is free")
+    check(n.said("claims", "list", "boss") == "", "the leadership is free")
 
 
 def changes(n):

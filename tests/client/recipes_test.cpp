@@ -84,8 +84,8 @@ TEST_CASE("recipes on real servers", "[client]") {
     auto nobody = a.election("office").leader_now();
     REQUIRE(nobody);
     CHECK_FALSE(*nobody);
-    auto office = a.election("office").campaign("a", seconds(10));
-    REQUIRE(office);
+    auto leadership = a.election("office").campaign("a", seconds(10));
+    REQUIRE(leadership);
     std::thread candidate([&] {
       auto next = b.election("office").campaign("b", seconds(30));
       CHECK(next);
@@ -95,10 +95,10 @@ TEST_CASE("recipes on real servers", "[client]") {
       CHECK((now && *now && (*now)->value == "b"));
     });
     std::this_thread::sleep_for(milliseconds(500));
-    auto handed = a.election("office").hand_over(*office);
+    auto handed = a.election("office").hand_over(*leadership);
     CHECK(handed.because() == (consul ? reason::unsupported : reason::none));
     if (consul)
-      CHECK(office->release());
+      CHECK(leadership->release());
     candidate.join();
 
     // The cached keys of a prefix

@@ -57,7 +57,7 @@ int elect_command(const options& o, terminal t) {
   if (o.words().size() < 2)
     return error(t, "Name and command must be specified");
   return run_claimed(o, t,
-                     {.of = hold_options::kind::office,
+                     {.of = hold_options::kind::leadership,
                       .name = without_leading_slash(o.words()[0]),
                       .permits = 1,
                       .limit = 1,

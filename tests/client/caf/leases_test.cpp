@@ -66,10 +66,10 @@ TEST_CASE("caf: all that an actor holds ends with it, and all that it waits for 
   two.most = 3;
   two.permits = 2;
   v.tell(a, two);
-  ask::campaign office;
-  office.name = "office";
-  office.value = "a";
-  v.tell(a, office);
+  ask::campaign leadership;
+  leadership.name = "office";
+  leadership.value = "a";
+  v.tell(a, leadership);
   v.tell(b, lock_of("waited"));
   REQUIRE(v.run_until(seconds(2), [&] { return a->grants.size() == 5 && b->holds(); }));
   v.tell(a, lock_of("waited"));
@@ -89,18 +89,18 @@ TEST_CASE("caf: all that an actor holds ends with it, and all that it waits for 
   CHECK(v.server.holders("waited").empty());
 }
 
-TEST_CASE("caf: permits and an office go from actor to actor", "[caf]") {
+TEST_CASE("caf: permits and a leadership go from actor to actor", "[caf]") {
   virtual_actors v;
   auto c = v.coordinator();
   auto a = v.spawn(c), b = v.spawn(v.coordinator());
-  ask::campaign office;
-  office.name = "office";
-  office.within = minutes(5);
-  office.value = "a";
-  v.tell(a, office);
+  ask::campaign leadership;
+  leadership.name = "office";
+  leadership.within = minutes(5);
+  leadership.value = "a";
+  v.tell(a, leadership);
   REQUIRE(v.run_until(seconds(2), [&] { return a->holds(); }));
-  office.value = "b";
-  v.tell(b, office);
+  leadership.value = "b";
+  v.tell(b, leadership);
   v.pass(seconds(1));
   ask::who_leads question;
   question.name = "office";

@@ -56,10 +56,10 @@ int main(int argc, char** argv) {
   }
   auto added = c.run<int>(add_twice, 10s);
   auto lock = c.lock("outside").acquire(10s);
-  auto office = c.election("outside/office").campaign("me", 10s);
+  auto leadership = c.election("outside/office").campaign("me", 10s);
   auto written = c.put("outside/conf/colour", "red");
   auto shown = c.follow("outside/conf/");
   bool is_shown =
       written && shown.wait(10s) && shown.get("outside/conf/colour") && shown.get("outside/conf/colour")->found();
-  return added && *added == 1 && lock && lock->safe() && office && office->safe() && is_shown ? 0 : 1;
+  return added && *added == 1 && lock && lock->safe() && leadership && leadership->safe() && is_shown ? 0 : 1;
 }

@@ -8,46 +8,46 @@ using namespace belay::client_tests;
 
 namespace {
 
-struct office_kit {
-  explicit office_kit(session& s) : office(s, "o") {}
-  election office;
+struct election_kit {
+  explicit election_kit(session& s) : contest(s, "o") {}
+  election contest;
 };
-using office_crew = crew<office_kit>;
+using election_crew = crew<election_kit>;
 
 /// Leads for some seconds, transfers or releases it, and writes while its lease is safe.
-task<void> lead(office_crew::member& m, std::size_t number, stage& seen) {
+task<void> lead(election_crew::member& m, std::size_t number, stage& seen) {
   std::string name = std::to_string(m.number) + "." + std::to_string(number);
   for (;;) {
     bool have = co_await have_session(m.env, *m.s);
     if (!have)
       continue;
     deadline minute(m.env.now() + minutes(1));
-    result<lease> office = co_await m.kit->office.campaign(name, minute);
-    if (!office) {
+    result<lease> leadership = co_await m.kit->contest.campaign(name, minute);
+    if (!leadership) {
       auto later = m.env.now() + seconds(1);
       co_await sleep_until(m.env, later);
       continue;
     }
     ++m.progress[number];
     stage::shown here(
-        seen, m.env, *m.s, [&office] { return office->safe_until(); }, name);
+        seen, m.env, *m.s, [&leadership] { return leadership->safe_until(); }, name);
     auto term = m.env.now() + seconds(1 + m.env.draw(4));
     co_await sleep_until(m.env, term);
     deadline two(m.env.now() + seconds(2));
     if (m.env.draw(4) == 0)
-      co_await office->release(two);
+      co_await leadership->release(two);
     else
-      co_await m.kit->office.hand_over(*office, two);
+      co_await m.kit->contest.hand_over(*leadership, two);
     auto later = m.env.now() + seconds(3);
     co_await sleep_until(m.env, later);
   }
 }
 
-verdict run_office(dialect speaks, std::uint64_t seed) {
+verdict run_election(dialect speaks, std::uint64_t seed) {
   virtual_cluster c(speaks, seed, all_faults());
   stage seen;
-  office_crew all(c, 3, 1, [&](office_crew::member& m, std::size_t n) { return lead(m, n, seen); });
-  return all.run([&]() -> verdict { return seen.names().size() > 1 ? "two have the office" : ""; });
+  election_crew all(c, 3, 1, [&](election_crew::member& m, std::size_t n) { return lead(m, n, seen); });
+  return all.run([&]() -> verdict { return seen.names().size() > 1 ? "two have the leadership" : ""; });
 }
 
 task<void> observe(environment& env, election_observer& o, std::string& last) {
@@ -74,9 +74,9 @@ verdict run_observed(dialect speaks, std::uint64_t seed) {
     session s(c.client, session_options());
     if (!c.run(s.open(c.within(minutes(1)))))
       return "not opened";
-    election office(s, "o");
+    election contest(s, "o");
     auto name = "leader " + std::to_string(term);
-    auto held = c.run(office.campaign(name, c.within(minutes(1))));
+    auto held = c.run(contest.campaign(name, c.within(minutes(1))));
     if (!held)
       return "not elected";
     c.pass(seconds(5 + chance.draw(20)));
@@ -98,7 +98,7 @@ verdict run_observed(dialect speaks, std::uint64_t seed) {
 
 TEST_CASE("offices hold their guarantees under faults", "[client][faults]") {
   for (auto speaks : {dialect::belay, dialect::consul})
-    check_seeds(30, [=](std::uint64_t seed) { return run_office(speaks, seed); });
+    check_seeds(30, [=](std::uint64_t seed) { return run_election(speaks, seed); });
 }
 
 TEST_CASE("observers see the leader", "[client][faults]") {
@@ -107,10 +107,10 @@ TEST_CASE("observers see the leader", "[client][faults]") {
 }
 
 TEST_CASE("known bugs of elections are found by seeds", "[client][faults]") {
-  auto office = [](std::uint64_t seed) { return run_office(dialect::belay, seed); };
+  auto leadership = [](std::uint64_t seed) { return run_election(dialect::belay, seed); };
   auto observed = [](std::uint64_t seed) { return run_observed(dialect::belay, seed); };
-  check_that_found({{"office_safe_while_passed_on", office},
-                    {"office_kept_after_hand_over", office},
-                    {"office_kept_when_unknown", office},
+  check_that_found({{"office_safe_while_passed_on", leadership},
+                    {"office_kept_after_hand_over", leadership},
+                    {"office_kept_when_unknown", leadership},
                     {"observer_looks_past_change", observed}});
 }

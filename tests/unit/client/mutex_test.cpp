@@ -166,7 +166,7 @@ TEST_CASE("a semaphore grants as many permits as its limit", "[client]") {
   }
 }
 
-TEST_CASE("an office is won, seen, handed over and resigned", "[client]") {
+TEST_CASE("leadership is won, seen, transferred and resigned", "[client]") {
   for (auto speaks : {dialect::belay, dialect::consul}) {
     INFO((speaks == dialect::belay ? "belay" : "consul"));
     virtual_cluster c(speaks);
@@ -198,9 +198,9 @@ TEST_CASE("an office is won, seen, handed over and resigned", "[client]") {
     }
     c.pass(seconds(5));
     REQUIRE(second.done());
-    auto office = second.take();
-    REQUIRE(office);
-    CHECK(office->fence() > first->fence());
+    auto leadership = second.take();
+    REQUIRE(leadership);
+    CHECK(leadership->fence() > first->fence());
     for (;;) {
       auto next = c.run(seen.next(c.within(minutes(2))));
       REQUIRE(next);
