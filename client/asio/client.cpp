@@ -88,11 +88,11 @@ result<client_lease> client::leadership_of::campaign(std::string value, limit wi
   return client_.parts_->take(client_parts::leadership(name_, how_, std::move(value)), within, std::move(stop));
 }
 
-status client::leadership_of::hand_over(client_lease& held, limit within) {
+status client::leadership_of::transfer(client_lease& held, limit within) {
   if (!held.parts_)
     return error(outcome::refused, reason::session, "nothing is held");
   auto* c = client_.parts_.get();
-  return c->run_for<nothing>(c->pass_on(held.parts_, name_, how_), true, within);
+  return c->run_for<nothing>(c->transfer_job(held.parts_, name_, how_), true, within);
 }
 
 result<std::optional<leader>> client::leadership_of::leader_now(limit within) {

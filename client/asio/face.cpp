@@ -46,10 +46,10 @@ task<result<lease_ptr>> keep(face& f, making<lease> make, session& s, deadline l
   co_return kept;
 }
 
-task<status> hand_over(face& f, lease_ptr h, std::string name, recipe how, session& s, deadline limit) {
+task<status> transfer(face& f, lease_ptr h, std::string name, recipe how, session& s, deadline limit) {
   belay::election contest(s, name, how);
   h->safe_until = 0;
-  status passed = co_await contest.hand_over(h->it, limit);
+  status passed = co_await contest.transfer(h->it, limit);
   if (passed || passed.unknown())
     f.forget(h);
   else
@@ -151,9 +151,9 @@ making<lease> face::leadership(std::string name, recipe how, std::string value) 
   };
 }
 
-making<nothing> face::pass_on(lease_ptr h, std::string name, recipe how) {
+making<nothing> face::transfer_job(lease_ptr h, std::string name, recipe how) {
   return [this, h = std::move(h), name = std::move(name), how](session& s, deadline p) {
-    return hand_over(*this, h, name, how, s, p);
+    return transfer(*this, h, name, how, s, p);
   };
 }
 

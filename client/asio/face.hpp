@@ -106,7 +106,7 @@ public:
   static making<lease> lock(std::string key, mutex_options how);
   static making<lease> permits(std::string name, std::uint64_t most, recipe how, std::uint64_t wanted);
   static making<lease> leadership(std::string name, recipe how, std::string value);
-  making<nothing> pass_on(lease_ptr h, std::string name, recipe how);
+  making<nothing> transfer_job(lease_ptr h, std::string name, recipe how);
   making<nothing> release_job(lease_ptr h);
 
   client_options options;

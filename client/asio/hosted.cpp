@@ -335,10 +335,10 @@ hosted_client::making<client_lease> hosted_client::campaign(std::string name, st
   return kept(face::leadership(std::move(name), how, std::move(value)));
 }
 
-hosted_client::making<nothing> hosted_client::hand_over(const client_lease& held, std::string name, recipe how) {
+hosted_client::making<nothing> hosted_client::transfer(const client_lease& held, std::string name, recipe how) {
   if (!held.parts_)
     return [](session&, deadline) { return detail::nothing_held(); };
-  return parts_->pass_on(held.parts_, std::move(name), how);
+  return parts_->transfer_job(held.parts_, std::move(name), how);
 }
 
 hosted_client::making<nothing> hosted_client::release(const client_lease& h) {

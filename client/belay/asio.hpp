@@ -370,8 +370,8 @@ public:
   }
   /// void(status)
   template <class Token>
-  auto hand_over(const client_lease& held, std::string name, limit within, Token&& token) {
-    return detail::begin<nothing>(host_, host_->core.hand_over(*held.it_, std::move(name)), true, within,
+  auto transfer(const client_lease& held, std::string name, limit within, Token&& token) {
+    return detail::begin<nothing>(host_, host_->core.transfer(*held.it_, std::move(name)), true, within,
                                   detail::cancellation_of_writes, std::forward<Token>(token));
   }
 

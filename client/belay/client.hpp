@@ -175,7 +175,7 @@ public:
   public:
     leadership_of(client& c, std::string name, recipe how) : client_(c), name_(std::move(name)), how_(how) {}
     result<client_lease> campaign(std::string value, limit within, std::stop_token stop = {});
-    status hand_over(client_lease& held, limit within = std::chrono::seconds(5));
+    status transfer(client_lease& held, limit within = std::chrono::seconds(5));
     /// The current leader; nullopt if there is none.
     result<std::optional<leader>> leader_now(limit within = std::chrono::seconds(5));
 

@@ -5,7 +5,7 @@
 // are exact. On Belay candidates are served in order; on Consul it is the lock of a key.
 // Survives: as a mutex. Observers keep what they last saw while servers restart. During a transfer
 // or release the lease is not safe(): the next leader may start before the response. On failure: as
-// a mutex. hand_over() is refused with reason::unsupported on Consul, reason::invalid if no
+// a mutex. transfer() is refused with reason::unsupported on Consul, reason::invalid if no
 // candidate waits. After an *unknown* one the lease is released for the next candidate.
 
 #include <belay/lease.hpp>
@@ -34,7 +34,7 @@ public:
   /// @param value what observers see
   task<result<lease>> campaign(std::string value, deadline limit);
   /// Transfers it to the candidate that has waited longest, or to the one with the claim ID `to`.
-  task<status> hand_over(lease& held, deadline limit, std::string to = {});
+  task<status> transfer(lease& held, deadline limit, std::string to = {});
 
 private:
   session& session_;

@@ -59,7 +59,7 @@ public:
   /// Call it when another client holds it now: there is nothing to release.
   void forget() noexcept;
   /// Whether a transfer is in progress: it is not safe() meanwhile.
-  void passing_on(bool asked) noexcept { passing_on_ = asked; }
+  void transferring(bool now) noexcept { transferring_ = now; }
 
   /// The request that releases it, unless its key has changed.
   void release_by(request q) { pending_.begin_with(std::move(q)); }
@@ -77,7 +77,7 @@ private:
   std::uint64_t fence_ = 0;
   std::string claim_id_;
   bool granted_ = false;
-  bool passing_on_ = false;
+  bool transferring_ = false;
 };
 
 } // namespace v0

@@ -80,8 +80,8 @@ coordinator_self::behavior_type coordinator_state::make_behavior() {
         begin_release(m);
         return nothing_more();
       },
-      [this](const hand_over& m) {
-        begin_hand_over(m);
+      [this](const transfer& m) {
+        begin_transfer(m);
         return nothing_more();
       },
       [this](who_leads& m) {

@@ -89,7 +89,7 @@ private:
   void take(std::string name, milliseconds within, taking make);
   void begin_check(const check& m);
   void begin_release(const release& m);
-  void begin_hand_over(const hand_over& m);
+  void begin_transfer(const transfer& m);
   /// Starts a call that needs only its message.
   /// @param serve its coroutine, with its deadline
   template <class Message>
@@ -108,7 +108,7 @@ private:
   // Their coroutines.
   task<void> serve_take(std::uint64_t number, std::string name, taking make, deadline limit);
   task<void> serve_release(std::uint64_t number, lease h, deadline limit);
-  task<void> serve_hand_over(std::uint64_t number, std::uint64_t id, std::string name, lease h, deadline limit);
+  task<void> serve_transfer(std::uint64_t number, std::uint64_t id, std::string name, lease h, deadline limit);
   task<void> serve_who_leads(std::uint64_t number, who_leads m, deadline limit);
   task<void> serve_get(std::uint64_t number, get m, deadline limit);
   task<void> serve_put(std::uint64_t number, put m, deadline limit);

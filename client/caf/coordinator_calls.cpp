@@ -186,7 +186,7 @@ task<void> coordinator_state::release_late(std::uint64_t number, lease h) {
   finish(number, ::caf::message());
 }
 
-void coordinator_state::begin_hand_over(const hand_over& m) {
+void coordinator_state::begin_transfer(const transfer& m) {
   if (auto number = enter(replies::to_requests, bound::no)) {
     auto h = own(m.id, calls_.at(number)->from);
     if (h == leases_.end()) {
@@ -195,7 +195,7 @@ void coordinator_state::begin_hand_over(const hand_over& m) {
       auto gone = std::move(h->second);
       leases_.erase(h);
       auto limit = within(m.within);
-      start(number, serve_hand_over(number, m.id, std::move(gone.name), std::move(gone.it), limit));
+      start(number, serve_transfer(number, m.id, std::move(gone.name), std::move(gone.it), limit));
       // Meanwhile the coroutine owns the lease; if it keeps it, the actor is monitored again.
       leave(gone.holder);
     }
@@ -203,10 +203,10 @@ void coordinator_state::begin_hand_over(const hand_over& m) {
   settle();
 }
 
-task<void> coordinator_state::serve_hand_over(std::uint64_t number, std::uint64_t id, std::string name, lease h,
-                                              deadline limit) {
+task<void> coordinator_state::serve_transfer(std::uint64_t number, std::uint64_t id, std::string name, lease h,
+                                             deadline limit) {
   election contest(**session_, name);
-  status passed = co_await contest.hand_over(h, limit);
+  status passed = co_await contest.transfer(h, limit);
   auto holder = calls_.at(number)->from;
   bool kept = passed.refused() && h.safe();
   if (kept)

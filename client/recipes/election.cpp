@@ -83,7 +83,7 @@ task<result<lease>> election::campaign(std::string value, deadline limit) {
   co_return std::move(held);
 }
 
-task<status> election::hand_over(lease& held, deadline limit, std::string to) {
+task<status> election::transfer(lease& held, deadline limit, std::string to) {
   if (held.claim_id().empty())
     co_return error(outcome::refused, reason::unsupported, "this requires claims, which the server does not support");
   if (!held.safe())
@@ -92,14 +92,14 @@ task<status> election::hand_over(lease& held, deadline limit, std::string to) {
   std::string id = held.claim_id();
   request q = transfer_request(name_, "/transfer", id, to);
   // The next leader may start before the response arrives.
-  held.passing_on(!CLIENT_MUTANT(office_safe_while_passed_on));
+  held.transferring(!CLIENT_MUTANT(office_safe_while_passed_on));
   answer a = co_await ask(env, q, limit.at(), limit);
   if (knows_no_transfer(a)) {
     request old = transfer_request(name_, "/hand-over", id, to);
     answer again = co_await ask(env, old, limit.at(), limit);
     a = std::move(again);
   }
-  held.passing_on(false);
+  held.transferring(false);
   if (a.status() == 200) {
     if (!CLIENT_MUTANT(office_kept_after_hand_over))
       held.forget();

@@ -21,7 +21,7 @@ lease::lease(session& s, detail::pending_release how, session::turn t)
 lease::lease(lease&& other) noexcept
     : session_(std::exchange(other.session_, nullptr)), session_id_(std::move(other.session_id_)),
       pending_(std::move(other.pending_)), turn_(std::move(other.turn_)), fence_(other.fence_),
-      claim_id_(std::move(other.claim_id_)), granted_(other.granted_), passing_on_(other.passing_on_) {}
+      claim_id_(std::move(other.claim_id_)), granted_(other.granted_), transferring_(other.transferring_) {}
 
 lease& lease::operator=(lease&& other) noexcept {
   if (this != &other) {
@@ -33,7 +33,7 @@ lease& lease::operator=(lease&& other) noexcept {
     fence_ = other.fence_;
     claim_id_ = std::move(other.claim_id_);
     granted_ = other.granted_;
-    passing_on_ = other.passing_on_;
+    transferring_ = other.transferring_;
   }
   return *this;
 }
@@ -43,11 +43,11 @@ bool lease::same_session() const {
 }
 
 instant lease::safe_until() const noexcept {
-  return same_session() && !passing_on_ ? session_->safe_until() : instant();
+  return same_session() && !transferring_ ? session_->safe_until() : instant();
 }
 
 bool lease::safe() const {
-  return same_session() && !passing_on_ && session_->safe();
+  return same_session() && !transferring_ && session_->safe();
 }
 
 void lease::granted(std::uint64_t fence, std::string claim_id) {
@@ -76,7 +76,7 @@ task<status> lease::release(deadline limit) {
     co_return error(outcome::refused, reason::session, "it was lost before it was released");
   }
   environment& env = session_->env();
-  passing_on_ = true;
+  transferring_ = true;
   answer a = co_await detail::pending_release::ask(env, pending_, limit);
   if (detail::is_failure(a)) {
     error why = a.judge(true);

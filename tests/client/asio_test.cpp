@@ -101,7 +101,7 @@ net::awaitable<void> keys_and_locks(client_options options) {
   auto next = b.campaign("office", "b", seconds(20), net::use_future);
   net::steady_timer soon(on, milliseconds(500));
   co_await soon.async_wait(use_awaitable);
-  status handed = co_await a.hand_over(*leadership, "office", seconds(5), use_awaitable);
+  status handed = co_await a.transfer(*leadership, "office", seconds(5), use_awaitable);
   CHECK(handed);
   status closed = co_await a.close(seconds(5), use_awaitable);
   CHECK(closed);

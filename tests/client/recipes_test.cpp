@@ -95,7 +95,7 @@ TEST_CASE("recipes on real servers", "[client]") {
       CHECK((now && *now && (*now)->value == "b"));
     });
     std::this_thread::sleep_for(milliseconds(500));
-    auto handed = a.election("office").hand_over(*leadership);
+    auto handed = a.election("office").transfer(*leadership);
     CHECK(handed.because() == (consul ? reason::unsupported : reason::none));
     if (consul)
       CHECK(leadership->release());

@@ -40,7 +40,7 @@ namespace caf {
 using coordinator_actor =
     ::caf::typed_actor<::caf::replies_to<lock>::with<grant>, ::caf::replies_to<permits>::with<grant>,
                        ::caf::replies_to<campaign>::with<grant>, ::caf::replies_to<check>::with<grant>,
-                       ::caf::reacts_to<release>, ::caf::reacts_to<hand_over>,
+                       ::caf::reacts_to<release>, ::caf::reacts_to<transfer>,
                        ::caf::replies_to<who_leads>::with<leadership>, ::caf::replies_to<get>::with<key_value>,
                        ::caf::reacts_to<put>, ::caf::replies_to<follow>::with<key_value>, ::caf::reacts_to<unfollow>,
                        ::caf::replies_to<look_at_session>::with<session_now>, ::caf::reacts_to<close>>;

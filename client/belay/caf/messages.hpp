@@ -53,7 +53,7 @@ struct campaign {
 
 /// What an actor holds.
 struct grant {
-  std::uint64_t id = 0; ///< identifies this lease in check, release, hand_over
+  std::uint64_t id = 0; ///< identifies this lease in check, release, transfer
   std::string name;
   std::uint64_t fence = 0; ///< the fencing token, lease::fence()
   /// lease::safe_until() when this was sent, by the clock of the coordinator's machine: see safe().
@@ -84,8 +84,8 @@ struct release {
   milliseconds within{5000};
 };
 
-/// belay::election::hand_over()
-struct hand_over {
+/// belay::election::transfer()
+struct transfer {
   std::uint64_t id = 0;
   milliseconds within{5000};
 };
@@ -166,7 +166,7 @@ BELAY_INSPECT(grant, x.id, x.name, x.fence, x.safe_until, x.safe_for)
 BELAY_INSPECT(lost, x.id, x.name, x.because)
 BELAY_INSPECT(check, x.id)
 BELAY_INSPECT(release, x.id, x.within)
-BELAY_INSPECT(hand_over, x.id, x.within)
+BELAY_INSPECT(transfer, x.id, x.within)
 BELAY_INSPECT(who_leads, x.name, x.within, x.how)
 BELAY_INSPECT(leadership, x.taken, x.value, x.session, x.fence)
 BELAY_INSPECT(get, x.key, x.within)
@@ -201,7 +201,7 @@ CAF_ADD_TYPE_ID(belay_client, (belay::caf::grant))
 CAF_ADD_TYPE_ID(belay_client, (belay::caf::lost))
 CAF_ADD_TYPE_ID(belay_client, (belay::caf::check))
 CAF_ADD_TYPE_ID(belay_client, (belay::caf::release))
-CAF_ADD_TYPE_ID(belay_client, (belay::caf::hand_over))
+CAF_ADD_TYPE_ID(belay_client, (belay::caf::transfer))
 CAF_ADD_TYPE_ID(belay_client, (belay::caf::who_leads))
 CAF_ADD_TYPE_ID(belay_client, (belay::caf::leadership))
 CAF_ADD_TYPE_ID(belay_client, (belay::caf::get))

@@ -88,7 +88,7 @@ public:
   making<client_lease> permits(std::string name, std::uint64_t most, std::uint64_t wanted,
                                recipe how = recipe::automatic);
   making<client_lease> campaign(std::string name, std::string value, recipe how = recipe::automatic);
-  making<nothing> hand_over(const client_lease& held, std::string name, recipe how = recipe::automatic);
+  making<nothing> transfer(const client_lease& held, std::string name, recipe how = recipe::automatic);
   making<nothing> release(const client_lease& h);
 
   /// Call it on the loop. Calls `told` there once, when the lease is lost or released; soon if it

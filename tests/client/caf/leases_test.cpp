@@ -106,7 +106,7 @@ TEST_CASE("caf: permits and a leadership go from actor to actor", "[caf]") {
   question.name = "office";
   v.tell(b, question);
   v.pass(seconds(1));
-  v.tell(a, about<ask::hand_over>(a->grants[0].id));
+  v.tell(a, about<ask::transfer>(a->grants[0].id));
   REQUIRE(v.run_until(seconds(1), [&] { return b->holds(); }));
   v.pass(seconds(1));
   CHECK(a->done == 1);
@@ -117,7 +117,7 @@ TEST_CASE("caf: permits and a leadership go from actor to actor", "[caf]") {
   CHECK(b->leaderships[1].value == "b");
   CHECK(b->leaderships[1].fence > b->leaderships[0].fence);
   // No actor waits: the transfer is refused, and the leadership stays.
-  v.tell(b, about<ask::hand_over>(b->grants[0].id));
+  v.tell(b, about<ask::transfer>(b->grants[0].id));
   v.pass(seconds(1));
   REQUIRE(b->errors.size() == 1);
   v.tell(b, about<ask::check>(b->grants[0].id));
@@ -154,7 +154,7 @@ TEST_CASE("caf: only the holder can check, transfer and release it", "[caf]") {
   auto id = a->grants[0].id;
   v.tell(b, about<ask::release>(id));
   v.tell(b, about<ask::check>(id));
-  v.tell(b, about<ask::hand_over>(id));
+  v.tell(b, about<ask::transfer>(id));
   v.pass(seconds(1));
   CHECK(b->errors.size() == 3);
   for (const auto& e : b->errors)

@@ -68,7 +68,7 @@ inline ::caf::behavior worker(::caf::event_based_actor* self, const belay::caf::
       [=](belay::caf::campaign& m) { self->request(c, infinite, m).then(granted, failed); },
       [=](belay::caf::check& m) { self->request(c, infinite, m).then(granted, failed); },
       [=](belay::caf::release& m) { self->request(c, infinite, m).then(done, failed); },
-      [=](belay::caf::hand_over& m) { self->request(c, infinite, m).then(done, failed); },
+      [=](belay::caf::transfer& m) { self->request(c, infinite, m).then(done, failed); },
       [=](belay::caf::put& m) { self->request(c, infinite, m).then(done, failed); },
       [=](belay::caf::get& m) { self->request(c, infinite, m).then(value, failed); },
       [=](belay::caf::follow& m) { self->request(c, infinite, m).then(value, failed); },

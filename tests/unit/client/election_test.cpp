@@ -37,7 +37,7 @@ task<void> lead(election_crew::member& m, std::size_t number, stage& seen) {
     if (m.env.draw(4) == 0)
       co_await leadership->release(two);
     else
-      co_await m.kit->contest.hand_over(*leadership, two);
+      co_await m.kit->contest.transfer(*leadership, two);
     auto later = m.env.now() + seconds(3);
     co_await sleep_until(m.env, later);
   }

@@ -189,7 +189,7 @@ TEST_CASE("leadership is won, seen, transferred and resigned", "[client]") {
     auto second = of_b.campaign("here b", c.within(minutes(10)));
     second.start();
     c.pass(seconds(5));
-    auto handed = c.run(of_a.hand_over(*first, c.within(seconds(5))));
+    auto handed = c.run(of_a.transfer(*first, c.within(seconds(5))));
     if (speaks == dialect::belay) {
       CHECK(handed);
     } else {
@@ -219,11 +219,11 @@ TEST_CASE("a leadership is transferred by a server that has only the old name of
   election of_b(b.s, "office");
   auto first = c.run(of_a.campaign("here a", c.within(seconds(5))));
   REQUIRE(first);
-  CHECK(c.run(of_a.hand_over(*first, c.within(seconds(5)))).because() == reason::invalid); // no candidate waits
+  CHECK(c.run(of_a.transfer(*first, c.within(seconds(5)))).because() == reason::invalid); // no candidate waits
   auto second = of_b.campaign("here b", c.within(minutes(10)));
   second.start();
   c.pass(seconds(5));
-  CHECK(c.run(of_a.hand_over(*first, c.within(seconds(5)))));
+  CHECK(c.run(of_a.transfer(*first, c.within(seconds(5)))));
   c.pass(seconds(5));
   REQUIRE(second.done());
   CHECK(second.take());
