@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 const char* const services[] = {"stock", "payment", "delivery"};
 
-/// Calls a service, which accepts repeats for an order. A real one checks the fence: fence_gate.
+/// Calls a service, which accepts repeats for an order. A real one has a fencing_token_checker.
 belay::task<belay::status> ask(belay::environment& env, std::string service, std::string order, std::string what,
                                std::uint64_t fence, belay::deadline limit) {
   std::cout << service << ": " << order << " " << what << ", fence " << fence << std::endl;

@@ -24,23 +24,23 @@ template <class T>
 class fenced {
 public:
   /// @param largest the largest token admitted before, if the resource is older than this object
-  explicit fenced(T value = T(), std::uint64_t largest = 0) : value_(std::move(value)), gate_(largest) {}
+  explicit fenced(T value = T(), std::uint64_t largest = 0) : value_(std::move(value)), checker_(largest) {}
 
   /// Calls `fn(T&)` if the fencing token is admitted.
   template <class F>
   status apply(std::uint64_t fence, F&& fn) {
-    if (fence == 0 || !gate_.admits(fence))
+    if (fence == 0 || !checker_.admits(fence))
       return error(outcome::refused, reason::held, "the fencing token is older than that of a later holder");
     std::forward<F>(fn)(value_);
     return nothing();
   }
   const T& value() const noexcept { return value_; }
   /// Store it with the resource.
-  std::uint64_t largest() const noexcept { return gate_.largest(); }
+  std::uint64_t largest() const noexcept { return checker_.largest(); }
 
 private:
   T value_;
-  fence_gate gate_;
+  fencing_token_checker checker_;
 };
 
 /// Writes the key under a lock or a claim. Belay compares the fencing token

@@ -19,9 +19,9 @@ enum class recipe : std::uint8_t {
 
 /// Checks fencing tokens for a protected resource: remembers the largest token and rejects smaller
 /// ones. Keep it with the resource, for as long as the resource exists.
-class fence_gate {
+class fencing_token_checker {
 public:
-  explicit fence_gate(std::uint64_t largest = 0) noexcept : largest_(largest) {}
+  explicit fencing_token_checker(std::uint64_t largest = 0) noexcept : largest_(largest) {}
   /// Whether an action with this token is permitted. Remembers it if it is the largest.
   bool admits(std::uint64_t fence) noexcept;
   std::uint64_t largest() const noexcept { return largest_; }

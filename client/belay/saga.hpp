@@ -10,9 +10,9 @@
 // On failure: *refused* with reason::session: the lock is lost. Do nothing more: another process
 // undoes what was recorded. After an *unknown* commit() the next begin() or recover() decides.
 //
-// Send fence() with steps and undos, and keep a fence_gate with the resource, or a late step could
-// come after its undo. An undo may be called for a step that was never done, or twice: let the
-// resource remember section and number. On Belay session_options::on_end can notify others.
+// Send fence() with steps and undos, and keep a fencing_token_checker with the resource, or a late
+// step could come after its undo. An undo may be called for a step that was never done, or twice:
+// let the resource remember section and number. On Belay session_options::on_end can notify others.
 //
 // The record is in the key NAME/.intent. It has at most 512 KiB, the data of all steps included.
 

@@ -8,7 +8,7 @@
 namespace belay {
 inline namespace v0 {
 
-bool fence_gate::admits(std::uint64_t fence) noexcept {
+bool fencing_token_checker::admits(std::uint64_t fence) noexcept {
   if (fence < largest_ && !CLIENT_MUTANT(fence_unchecked))
     return false;
   largest_ = std::max(largest_, fence);

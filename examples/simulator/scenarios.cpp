@@ -15,7 +15,7 @@ class ledger {
 public:
   belay::answer take(const belay::request& q) {
     const auto fence = belay::sim::parameter(q, "fence");
-    if (!fence.empty() && !gate_.admits(std::stoull(fence)))
+    if (!fence.empty() && !checker_.admits(std::stoull(fence)))
       return belay::answer(409, "somebody else has the lock");
     const auto run = belay::sim::parameter(q, "run");
     if (run != last_run_) {
@@ -31,7 +31,7 @@ public:
   int complete() const { return complete_; }
 
 private:
-  belay::fence_gate gate_;
+  belay::fencing_token_checker checker_;
   std::set<std::string> runs_;
   std::string last_run_;
   bool mixed_ = false;

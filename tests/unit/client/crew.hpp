@@ -222,7 +222,7 @@ private:
 /// Checks that the fencing tokens of accepted writes never decrease.
 /// @param of only writes by names with this prefix count
 inline verdict fences_hold(const model_server& server, const std::string& of = {}) {
-  fence_gate gate;
+  fencing_token_checker gate;
   std::uint64_t largest = 0;
   for (const auto& write : server.writes()) {
     if (write.fence == 0 || write.who.compare(0, of.size(), of) != 0 || !gate.admits(write.fence))

@@ -196,7 +196,7 @@ verdict run_guarded(dialect speaks, std::uint64_t seed) {
 
 /// The resource that steps of sections change. It remembers the steps, and rejects late ones.
 struct ledger {
-  fence_gate gate;
+  fencing_token_checker gate;
   std::map<std::string, int> applied; ///< by section and step; 1: done, -1: undone
   std::set<std::string> committed;
   std::set<std::string> in_doubt;
