@@ -25,31 +25,31 @@ belay::task<belay::status> ask(belay::environment& env, std::string service, std
   co_return co_await belay::put_key(env, "shop/" + service + "/" + order, what, limit);
 }
 
-belay::task<belay::status> undo(belay::session& s, belay::noted_step step) {
+belay::task<belay::status> undo(belay::session& s, belay::saga_step step) {
   belay::deadline limit(s.env().now() + 5s);
-  co_return co_await ask(s.env(), step.what, step.section, "undone", step.fence, limit);
+  co_return co_await ask(s.env(), step.what, step.saga_id, "undone", step.fence, limit);
 }
 
 belay::task<belay::result<int>> place(belay::session& s, belay::deadline limit, std::string order, int dies_after) {
-  auto how = [&s](belay::noted_step step) { return undo(s, std::move(step)); };
-  belay::compensated_section section(s, "shop/orders", how);
-  auto begun = co_await section.begin(order, limit);
+  auto how = [&s](belay::saga_step step) { return undo(s, std::move(step)); };
+  belay::saga work(s, "shop/orders", how);
+  auto begun = co_await work.begin(order, limit);
   if (!begun)
     co_return begun.why();
   int done = 0;
   for (const auto* service : services) {
-    auto noted = co_await section.step(service, order, limit);
-    if (!noted || !section.safe())
+    auto noted = co_await work.step(service, order, limit);
+    if (!noted || !work.safe())
       co_return belay::error(belay::outcome::refused, belay::reason::session, "the lock was lost");
-    auto asked = co_await ask(s.env(), service, order, "ordered", section.fence(), limit);
+    auto asked = co_await ask(s.env(), service, order, "ordered", work.fence(), limit);
     if (!asked) {
-      co_await section.roll_back(limit);
+      co_await work.roll_back(limit);
       co_return asked.why();
     }
     if (++done == dies_after)
       std::_Exit(9);
   }
-  auto committed = co_await section.commit(limit);
+  auto committed = co_await work.commit(limit);
   if (!committed)
     co_return committed.why();
   co_return done;

@@ -9,26 +9,26 @@
 namespace belay {
 inline namespace v0 {
 
-/// The content of the key: the name of the section, then its steps.
-class compensated_section::intent {
+/// The content of the key: the name of the saga, then its steps.
+class saga::intent {
 public:
-  static std::string text_of(const std::string& section, const std::vector<noted_step>& steps, std::uint64_t fence) {
-    detail::text_rows rows = {{section, std::to_string(fence)}};
+  static std::string text_of(const std::string& id, const std::vector<saga_step>& steps, std::uint64_t fence) {
+    detail::text_rows rows = {{id, std::to_string(fence)}};
     for (const auto& s : steps)
       rows.push_back({s.what, detail::base64_encoded(s.data)});
     return detail::text_of(rows);
   }
   /// nullopt: malformed.
-  static std::optional<std::vector<noted_step>> steps_in(const std::string& text) {
+  static std::optional<std::vector<saga_step>> steps_in(const std::string& text) {
     auto rows = detail::rows_in(text);
     if (!rows || rows->empty() || rows->front().size() != 2)
       return std::nullopt;
-    std::vector<noted_step> out;
+    std::vector<saga_step> out;
     for (auto row = rows->begin() + 1; row != rows->end(); ++row) {
       if (row->size() != 2)
         return std::nullopt;
-      noted_step s;
-      s.section = rows->front()[0];
+      saga_step s;
+      s.saga_id = rows->front()[0];
       s.number = out.size();
       s.what = (*row)[0];
       s.data = detail::base64_decoded((*row)[1]);
@@ -36,16 +36,16 @@ public:
     }
     return out;
   }
-  static std::string section_in(const std::string& text) {
+  static std::string id_in(const std::string& text) {
     auto rows = detail::rows_in(text);
     return rows && !rows->empty() && !rows->front().empty() ? rows->front()[0] : std::string();
   }
 };
 
-compensated_section::compensated_section(session& s, const std::string& name, undo how)
+saga::saga(session& s, const std::string& name, undo how)
     : session_(s), lock_key_(name + "/.lock"), intent_key_(name + "/.intent"), undo_(std::move(how)) {}
 
-task<status> compensated_section::take(deadline limit) {
+task<status> saga::take(deadline limit) {
   mutex lock(session_, lock_key_);
   result<lease> held = co_await lock.acquire(limit);
   if (!held)
@@ -55,14 +55,14 @@ task<status> compensated_section::take(deadline limit) {
   co_return nothing();
 }
 
-void compensated_section::drop() noexcept {
+void saga::drop() noexcept {
   lease_.drop();
   steps_.clear();
-  section_.clear();
+  id_.clear();
 }
 
 /// Writes the text if the key is unchanged and the lock is still held. Empty: erases the key.
-task<status> compensated_section::write(std::string text, deadline limit) {
+task<status> saga::write(std::string text, deadline limit) {
   if (!lease_.safe())
     co_return detail::session_error(session_);
   detail::transaction t;
@@ -89,7 +89,7 @@ task<status> compensated_section::write(std::string text, deadline limit) {
 }
 
 /// @pre the lock is held
-task<result<std::uint64_t>> compensated_section::undo_left(deadline limit) {
+task<result<std::uint64_t>> saga::undo_left(deadline limit) {
   result<reading> now = co_await read_key(session_.env(), intent_key_, limit);
   if (!now)
     co_return now.why();
@@ -100,14 +100,14 @@ task<result<std::uint64_t>> compensated_section::undo_left(deadline limit) {
   auto left = intent::steps_in(now->found->value);
   if (!left)
     co_return error(outcome::refused, reason::invalid, "the key " + intent_key_ + " does not hold an intent");
-  std::string section = intent::section_in(now->found->value);
+  std::string id = intent::id_in(now->found->value);
   // Changing the index makes all late writes of the previous holder fail.
-  std::string same = intent::text_of(section, *left, lease_.fence());
+  std::string same = intent::text_of(id, *left, lease_.fence());
   status mine = co_await write(same, limit);
   if (!mine)
     co_return mine.why();
   while (!left->empty()) {
-    noted_step last = left->back();
+    saga_step last = left->back();
     last.fence = lease_.fence();
     if (!lease_.safe())
       co_return detail::session_error(session_);
@@ -117,7 +117,7 @@ task<result<std::uint64_t>> compensated_section::undo_left(deadline limit) {
       co_return undone_now.why();
     left->pop_back();
     ++undone;
-    std::string rest = intent::text_of(section, *left, lease_.fence());
+    std::string rest = intent::text_of(id, *left, lease_.fence());
     status noted = co_await write(rest, limit);
     if (!noted)
       co_return noted.why();
@@ -129,7 +129,7 @@ task<result<std::uint64_t>> compensated_section::undo_left(deadline limit) {
   co_return undone;
 }
 
-task<status> compensated_section::begin(std::string section, deadline limit) {
+task<status> saga::begin(std::string id, deadline limit) {
   status taken = co_await take(limit);
   if (!taken)
     co_return taken;
@@ -139,34 +139,34 @@ task<status> compensated_section::begin(std::string section, deadline limit) {
     co_return undone.why();
   }
   steps_.clear();
-  section_ = section;
-  std::string text = intent::text_of(section_, steps_, lease_.fence());
+  id_ = id;
+  std::string text = intent::text_of(id_, steps_, lease_.fence());
   status noted = co_await write(text, limit);
   if (!noted)
     drop();
   co_return noted;
 }
 
-task<status> compensated_section::step(std::string what, std::string data, deadline limit) {
-  noted_step s;
-  s.section = section_;
+task<status> saga::step(std::string what, std::string data, deadline limit) {
+  saga_step s;
+  s.saga_id = id_;
   s.number = steps_.size();
   s.what = std::move(what);
   s.data = std::move(data);
   steps_.push_back(std::move(s));
-  std::string text = intent::text_of(section_, steps_, lease_.fence());
+  std::string text = intent::text_of(id_, steps_, lease_.fence());
   status noted = co_await write(text, limit);
   co_return noted;
 }
 
-task<status> compensated_section::commit(deadline limit) {
+task<status> saga::commit(deadline limit) {
   std::string none;
   status gone = co_await write(none, limit);
   drop();
   co_return gone;
 }
 
-task<status> compensated_section::roll_back(deadline limit) {
+task<status> saga::roll_back(deadline limit) {
   result<std::uint64_t> undone = co_await undo_left(limit);
   drop();
   if (!undone)
@@ -174,7 +174,7 @@ task<status> compensated_section::roll_back(deadline limit) {
   co_return nothing();
 }
 
-task<result<std::uint64_t>> compensated_section::recover(deadline limit) {
+task<result<std::uint64_t>> saga::recover(deadline limit) {
   status taken = co_await take(limit);
   if (!taken)
     co_return taken.why();

@@ -48,14 +48,14 @@ public:
     if (!acknowledged_[what].insert(which).second && !settings.goes_back)
       fail(what + " " + which + " was acknowledged twice");
   }
-  void committed(const std::string& section) {
+  void committed(const std::string& id) {
     ++counts["section committed"];
-    committed_.insert(section);
+    committed_.insert(id);
   }
-  void undone(const std::string& section) {
+  void undone(const std::string& id) {
     ++counts["step undone"];
-    if (committed_.count(section) != 0 && !settings.goes_back)
-      fail("a step of section " + section + " was undone, which was committed");
+    if (committed_.count(id) != 0 && !settings.goes_back)
+      fail("a step of section " + id + " was undone, which was committed");
   }
   /// Checks that no more processes pass together than the barrier admits.
   void passed(std::uint64_t round) {
@@ -134,44 +134,44 @@ task<> meet(board& b, barrier& all, deadline limit) {
   b.counts["barrier left"] += left ? 1 : 0;
 }
 
-task<> work_in_section(process& me, board& b, compensated_section& section, std::string name, deadline limit) {
-  status begun = co_await section.begin(name, limit);
+task<> run_saga(process& me, board& b, saga& work, std::string name, deadline limit) {
+  status begun = co_await work.begin(name, limit);
   if (!begun) {
-    section.drop();
+    work.drop();
     co_return;
   }
   std::string what_it_is = "step";
   for (int i = 0; i < 2; ++i) {
-    status noted = co_await section.step(what_it_is, name, limit);
+    status noted = co_await work.step(what_it_is, name, limit);
     if (!noted) {
-      section.drop();
+      work.drop();
       co_return;
     }
   }
   auto what = me.draw(4);
-  if (what == 0) { // the next section undoes it
-    section.drop();
+  if (what == 0) { // the next saga undoes it
+    work.drop();
     co_return;
   }
   if (what == 1) {
-    status back = co_await section.roll_back(limit);
+    status back = co_await work.roll_back(limit);
     b.counts["section rolled back"] += back ? 1 : 0;
-    section.drop();
+    work.drop();
     co_return;
   }
-  status done = co_await section.commit(limit);
+  status done = co_await work.commit(limit);
   if (done)
     b.committed(name);
-  section.drop();
+  work.drop();
 }
 
-task<status> undo(board& b, noted_step step) {
-  b.undone(step.section);
+task<status> undo(board& b, saga_step step) {
+  b.undone(step.saga_id);
   co_return nothing();
 }
 
-compensated_section::undo undo_by(board& b) {
-  return [all = &b](noted_step step) { return undo(*all, std::move(step)); };
+saga::undo undo_by(board& b) {
+  return [all = &b](saga_step step) { return undo(*all, std::move(step)); };
 }
 
 session_options options_of(const board& b) {
@@ -196,7 +196,7 @@ task<> live(process& me, board& b) {
   consumer member(s, b.settings.followed, b.settings.own_prefix + "group", consuming());
   queue items(s, b.settings.own_prefix + "queue");
   barrier all(s, b.settings.own_prefix + "barrier", participants);
-  compensated_section section(s, b.settings.own_prefix + "section", undo_by(b));
+  saga work(s, b.settings.own_prefix + "section", undo_by(b));
   for (std::uint64_t turn = 1; !b.stop.stopped(); ++turn) {
     if (!s.safe()) {
       deadline opening(me.now() + opening_max, &b.stop);
@@ -219,7 +219,7 @@ task<> live(process& me, board& b) {
     else if (what == 4)
       co_await meet(b, all, limit);
     else
-      co_await work_in_section(me, b, section, name, limit);
+      co_await run_saga(me, b, work, name, limit);
     // A failed task is not retried at once.
     auto later = me.now() + 20ms + milliseconds(me.draw(200));
     co_await sleep_until(me, later, &b.stop);

@@ -1,6 +1,6 @@
 #pragma once
 // Processes that use the client library, beside the clients of a belay-sim run. They use the
-// library's consumer (as `belay watch -changes -group`), queue, barrier and compensated_section.
+// library's consumer (as `belay watch -changes -group`), queue, barrier and saga.
 // The library itself runs, so its requests are the real ones. Shows nothing of the servers or of
 // the library (ground.hpp).
 

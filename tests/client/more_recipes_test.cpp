@@ -93,13 +93,13 @@ task<finding> try_flows(session& s, deadline limit) {
   if (!done)
     co_return "ack: " + done.why().text();
   int undone = 0;
-  auto how = [&undone](const noted_step&) { return undo_nothing(undone); };
-  compensated_section section(s, "pay", how);
-  status begun = co_await section.begin("o1", limit);
-  status noted = co_await section.step("debit", "1", limit);
-  section.drop();
-  status next = co_await section.begin("o2", limit);
-  status kept = co_await section.commit(limit);
+  auto how = [&undone](const saga_step&) { return undo_nothing(undone); };
+  saga work(s, "pay", how);
+  status begun = co_await work.begin("o1", limit);
+  status noted = co_await work.step("debit", "1", limit);
+  work.drop();
+  status next = co_await work.begin("o2", limit);
+  status kept = co_await work.commit(limit);
   if (!begun || !noted || !next || !kept || undone != 1)
     co_return std::string("section");
   status written = co_await put_key(env, "in/a", "1", limit);

@@ -197,7 +197,7 @@ verdict run_guarded(dialect speaks, std::uint64_t seed) {
 /// The resource that steps of sections change. It remembers the steps, and rejects late ones.
 struct ledger {
   fencing_token_checker gate;
-  std::map<std::string, int> applied; ///< by section and step; 1: done, -1: undone
+  std::map<std::string, int> applied; ///< by saga and step; 1: done, -1: undone
   std::set<std::string> committed;
   std::set<std::string> in_doubt;
 
@@ -211,12 +211,12 @@ struct ledger {
   }
 };
 
-task<status> undo_in(environment& env, ledger& l, noted_step s) {
+task<status> undo_in(environment& env, ledger& l, saga_step s) {
   auto later = env.now() + milliseconds(env.draw(2000));
   co_await sleep_until(env, later);
   if (env.draw(4) == 0)
     co_return error(outcome::refused, reason::unavailable, "the resource is away");
-  l.undo(s.section + "/" + std::to_string(s.number), s.fence);
+  l.undo(s.saga_id + "/" + std::to_string(s.number), s.fence);
   co_return nothing();
 }
 
@@ -226,25 +226,25 @@ struct section_kit {
 using section_crew = crew<section_kit>;
 
 task<void> run_sections(section_crew::member& m, ledger& l, int& next) {
-  auto how = [&l, &m](noted_step s) { return undo_in(m.env, l, std::move(s)); };
+  auto how = [&l, &m](saga_step s) { return undo_in(m.env, l, std::move(s)); };
   for (;;) {
     bool open = co_await have_session(m.env, *m.s);
     if (!open)
       continue;
-    compensated_section section(*m.s, "pay", how);
+    saga work(*m.s, "pay", how);
     std::string name = "order" + std::to_string(next++);
     deadline minute(m.env.now() + minutes(1));
-    status begun = co_await section.begin(name, minute);
+    status begun = co_await work.begin(name, minute);
     if (!begun) {
       auto later = m.env.now() + seconds(1);
       co_await sleep_until(m.env, later);
       continue;
     }
-    auto fence = section.fence();
+    auto fence = work.fence();
     bool all = true;
     for (int i = 0; i < 3 && all; ++i) {
       deadline ten(m.env.now() + seconds(10));
-      status noted = co_await section.step("debit", name, ten);
+      status noted = co_await work.step("debit", name, ten);
       all = noted.done() && m.env.draw(8) > 0;
       if (!noted)
         break;
@@ -255,12 +255,12 @@ task<void> run_sections(section_crew::member& m, ledger& l, int& next) {
     deadline ten(m.env.now() + seconds(10));
     if (!all) {
       if (m.env.draw(2))
-        co_await section.roll_back(ten);
+        co_await work.roll_back(ten);
       continue;
     }
     // A process that dies during it does not know, either.
     l.in_doubt.insert(name);
-    status done = co_await section.commit(ten);
+    status done = co_await work.commit(ten);
     if (done)
       l.committed.insert(name);
     if (!done.unknown())
@@ -285,11 +285,11 @@ verdict run_compensation(dialect speaks, std::uint64_t seed) {
   session s(c.client, session_options());
   if (!c.run(s.open(c.within(minutes(1)))))
     return "not opened";
-  auto how = [&l, &c](noted_step step) { return undo_in(c.client, l, std::move(step)); };
+  auto how = [&l, &c](saga_step step) { return undo_in(c.client, l, std::move(step)); };
   bool recovered = false;
   for (int i = 0; i < 50 && !recovered; ++i) {
-    compensated_section section(s, "pay", how);
-    recovered = c.run(section.recover(c.within(minutes(1)))).done();
+    saga work(s, "pay", how);
+    recovered = c.run(work.recover(c.within(minutes(1)))).done();
   }
   if (!recovered || c.server.value("pay/.intent"))
     return "not recovered";
@@ -366,7 +366,7 @@ TEST_CASE("a fenced resource rejects late holders", "[client]") {
   CHECK(resource.largest() == 12);
 }
 
-TEST_CASE("a section that was begun and not committed is undone, last step first", "[client]") {
+TEST_CASE("a saga that was begun and not committed is undone, last step first", "[client]") {
   for (auto speaks : {dialect::belay, dialect::consul}) {
     virtual_cluster c(speaks);
     session_options quick;
@@ -376,18 +376,18 @@ TEST_CASE("a section that was begun and not committed is undone, last step first
     REQUIRE(c.run(s.open(c.within(seconds(5)))));
     REQUIRE(c.run(t.open(c.within(seconds(5)))));
     std::vector<std::string> undone;
-    auto one_undo = [](std::vector<std::string>& out, noted_step n) -> task<status> {
-      out.push_back(n.section + " " + n.what + " " + n.data);
+    auto one_undo = [](std::vector<std::string>& out, saga_step n) -> task<status> {
+      out.push_back(n.saga_id + " " + n.what + " " + n.data);
       co_return nothing();
     };
-    auto how = [&](noted_step n) { return one_undo(undone, std::move(n)); };
-    compensated_section first(s, "pay", how);
+    auto how = [&](saga_step n) { return one_undo(undone, std::move(n)); };
+    saga first(s, "pay", how);
     REQUIRE(c.run(first.begin("o1", c.within(seconds(5)))));
     REQUIRE(c.run(first.step("debit", std::string("\xff\0x", 3), c.within(seconds(5)))));
     REQUIRE(c.run(first.step("ship", "2", c.within(seconds(5)))));
     c.server.destroy(s.id());
     c.pass(seconds(1));
-    compensated_section second(t, "pay", how);
+    saga second(t, "pay", how);
     REQUIRE(c.run(second.begin("o2", c.within(seconds(30)))));
     CHECK(undone == std::vector<std::string>{"o1 ship 2", std::string("o1 debit \xff\0x", 12)});
     CHECK(c.run(first.commit(c.within(seconds(5)))).because() == reason::session);

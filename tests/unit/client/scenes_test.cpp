@@ -51,7 +51,7 @@ task<void> use_slots(environment& env, session& s, int& inside, int& most, int& 
   }
 }
 
-task<status> note_undo(std::vector<std::string>& undone, noted_step step) {
+task<status> note_undo(std::vector<std::string>& undone, saga_step step) {
   undone.push_back(step.what);
   co_return nothing();
 }
@@ -122,9 +122,9 @@ TEST_CASE("scene: renewals fail half way through an order", "[client][scenes]") 
     REQUIRE(c.run(s.open(c.within(seconds(5)))));
     REQUIRE(c.run(t.open(c.within(seconds(5)))));
     std::vector<std::string> undone;
-    auto how = [&](noted_step step) { return note_undo(undone, std::move(step)); };
-    compensated_section first(s, "order", how);
-    compensated_section second(t, "order", how);
+    auto how = [&](saga_step step) { return note_undo(undone, std::move(step)); };
+    saga first(s, "order", how);
+    saga second(t, "order", how);
     REQUIRE(c.run(first.begin("o1", c.within(seconds(5)))));
     REQUIRE(c.run(first.step("reserve", "1", c.within(seconds(5)))));
     REQUIRE(c.run(first.step("charge", "2", c.within(seconds(5)))));
