@@ -30,7 +30,8 @@ belay::task<belay::status> undo(belay::session& s, belay::saga_step step) {
   co_return co_await ask(s.env(), step.what, step.saga_id, "undone", step.fence, limit);
 }
 
-belay::task<belay::result<int>> place(belay::session& s, belay::deadline limit, std::string order, int dies_after) {
+belay::task<belay::result<int>> place_order(belay::session& s, belay::deadline limit, std::string order,
+                                            int dies_after) {
   auto how = [&s](belay::saga_step step) { return undo(s, std::move(step)); };
   belay::saga work(s, "shop/orders", how);
   auto begun = co_await work.begin(order, limit);
@@ -71,7 +72,7 @@ int main(int argc, char** argv) {
   belay::client c(options);
   std::string order = argv[2];
   int dies_after = argc == 4 ? std::stoi(argv[3]) : 0;
-  auto make = [&](belay::session& s, belay::deadline limit) { return place(s, limit, order, dies_after); };
+  auto make = [&](belay::session& s, belay::deadline limit) { return place_order(s, limit, order, dies_after); };
   auto placed = c.run<int>(make, 30s);
   std::cout << order << ": " << (placed ? "placed" : placed.why().text()) << "\n";
   return placed ? 0 : 1;

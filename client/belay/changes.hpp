@@ -1,7 +1,7 @@
 #pragma once
 // The change feed: each change of the keys below a prefix, once and in order.
 //
-// Guarantees: next() returns the changes after place(), the cursor, in the order of the log, none
+// Guarantees: next() returns the changes after cursor() in the order of the log, none
 // twice and none missing, through any server. The cursor advances when next() returns. A program
 // that stores it can resume from it with another object. If the history is gone (the server's
 // window has moved on, a restore, another cluster), is_snapshot() of a batch is true, and it has
@@ -13,7 +13,7 @@
 // indexes have passed it. Store the whole text.
 //
 // Consul has no change feed. There each batch is a snapshot at an index at which something changed,
-// and changes in between are not reported. To store a cursor, use place_in_key or place_in_file.
+// and changes in between are not reported. To store a cursor, use key_cursor or file_cursor.
 
 #include <belay/keys.hpp>
 
@@ -34,7 +34,7 @@ class key_change {
 public:
   key_change() = default;
   change_kind kind = change_kind::set;
-  std::string place; ///< the cursor after this change; empty in a snapshot
+  std::string cursor; ///< the cursor after this change; empty in a snapshot
   std::string key;
   std::string value;
   std::uint64_t flags = 0;
@@ -52,17 +52,17 @@ public:
   /// may come from a deposed leader.
   bool is_newest = false;
   std::vector<key_change> changes;
-  std::string place; ///< changes::place() afterwards
+  std::string cursor; ///< changes::cursor() afterwards
 };
 
 class changes {
 public:
-  /// @param place the cursor to resume from. Empty: a snapshot first; "now": only later changes
-  changes(environment& env, std::string prefix, std::string place = {});
+  /// @param cursor where to resume. Empty: a snapshot first; "now": only later changes
+  changes(environment& env, std::string prefix, std::string cursor = {});
 
   /// Waits for the next changes; at least one, or a snapshot.
   task<result<change_batch>> next(deadline limit);
-  const std::string& place() const noexcept { return place_; }
+  const std::string& cursor() const noexcept { return cursor_; }
   /// Whether nothing has happened after the cursor. Does not wait for changes. False if the history
   /// is gone, and if there is no cursor yet.
   task<result<bool>> is_current(deadline limit);
@@ -72,30 +72,30 @@ private:
 
   environment& env_;
   std::string prefix_;
-  std::string place_;
+  std::string cursor_;
 };
 
 /// Whether the cursor `later` is after `earlier`. @pre both are of the same history
 bool is_behind(std::string_view later, std::string_view earlier);
 
 /// `INDEX` or `INDEX.N` of a cursor: identifies a change within its history.
-std::string position_of(std::string_view place);
+std::string position_of(std::string_view cursor);
 /// The history of a cursor; 0: it names none. Cursors are comparable if their histories are equal;
 /// the number itself is opaque.
-std::uint64_t history_of(std::string_view place);
+std::uint64_t history_of(std::string_view cursor);
 /// Whether two histories belong to one cluster. @pre neither is 0
 bool in_one_cluster(std::uint64_t history, std::uint64_t other) noexcept;
 
 /// A cursor in a file. After a power failure it is either the old one or the new one as a whole.
 /// 0.2.0 reads the file, too.
-class place_in_file {
+class file_cursor {
 public:
-  explicit place_in_file(std::string path) : path_(std::move(path)) {}
+  explicit file_cursor(std::string path) : path_(std::move(path)) {}
   /// Empty if there is no such file.
   /// @returns refused with the system's error text, or if the file does not hold a cursor
   result<std::string> load() const;
   /// @returns refused with the system's error text
-  status store(const std::string& place) const;
+  status store(const std::string& cursor) const;
 
 private:
   std::string path_;
@@ -103,14 +103,14 @@ private:
 
 /// A cursor in a key: `INDEX.N` is the value, the history is the flags. It never goes back within a
 /// history, even with several writers; a cursor of another history replaces it.
-class place_in_key {
+class key_cursor {
 public:
-  place_in_key(environment& env, std::string key) : env_(env), key_(std::move(key)) {}
+  key_cursor(environment& env, std::string key) : env_(env), key_(std::move(key)) {}
   /// Empty if there is no such key.
   task<result<std::string>> load(deadline limit);
   /// @returns the stored cursor; a later one of the same history if another client was
   /// faster
-  task<result<std::string>> store(std::string place, deadline limit);
+  task<result<std::string>> store(std::string cursor, deadline limit);
 
 private:
   environment& env_;

@@ -47,7 +47,7 @@ public:
   /// One change, or all keys if it is a snapshot.
   std::vector<key_change> changes;
   bool is_snapshot = false;
-  std::string place;
+  std::string cursor;
   std::uint64_t tries = 1; ///< this delivery included
 };
 
@@ -64,9 +64,9 @@ public:
   /// Waits until this member is active and a change is due. Only one task at a time may call it.
   task<result<delivery>> next(deadline limit);
   /// @param effect written together with the acknowledgement, or not at all: at most 20 keys
-  task<status> ack(std::string place, deadline limit, writes effect = writes());
+  task<status> ack(std::string cursor, deadline limit, writes effect = writes());
   /// Redelivers the change at once.
-  void nack(const std::string& place);
+  void nack(const std::string& cursor);
   /// Lets the next member become active.
   task<status> leave(deadline limit);
 
@@ -89,7 +89,7 @@ private:
   task<status> fetch(deadline limit);
   /// Writes the acknowledged and delivered changes and an ack's effect, if this member is active.
   task<status> keep_state(writes effect, deadline limit);
-  task<status> finish(std::string place, writes effect, deadline limit);
+  task<status> finish(std::string cursor, writes effect, deadline limit);
   std::string state_text() const;
   bool read_state(const std::string& text);
   void give_up();

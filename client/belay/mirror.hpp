@@ -45,7 +45,7 @@ public:
   task<result<std::uint64_t>> repair(deadline limit);
 
   /// Cursor of the original: everything before it is copied, except left_out(). Empty: unknown.
-  std::string place() const;
+  std::string cursor() const;
   /// Keys of the original that differ from the copy because they cannot be copied, and why.
   const std::map<std::string, std::string>& left_out() const noexcept { return left_out_; }
 
@@ -59,7 +59,7 @@ private:
     bool later = false;      ///< written by another mirror after the present batch was requested
   };
   /// NAME/place as it was read.
-  struct kept_place {
+  struct kept_cursor {
     std::string position;
     std::uint64_t history = 0;
     std::uint64_t index = 0; ///< index of the key; 0: it does not exist
@@ -68,9 +68,9 @@ private:
 
   task<status> begin(deadline limit);
   task<status> read_notes(deadline limit);
-  task<status> read_place(deadline limit);
+  task<status> read_cursor(deadline limit);
   task<result<standing>> take_on(const change_batch& b, deadline limit);
-  task<result<standing>> store_place(std::string place, deadline limit);
+  task<result<standing>> store_cursor(std::string cursor, deadline limit);
   task<result<standing>> copy_all(const change_batch& b, deadline limit);
   task<result<standing>> copy_one(key_change c, deadline limit);
   task<result<standing>> erase_others(const change_batch& b, deadline limit);
@@ -85,10 +85,10 @@ private:
   std::string copy_prefix_;
   std::string name_;
   std::unique_ptr<changes> source_;
-  kept_place kept_;
+  kept_cursor kept_;
   std::map<std::string, noted> notes_; ///< by key without the prefix
   std::map<std::string, std::string> left_out_;
-  std::string reached_; ///< place()
+  std::string reached_; ///< cursor()
   // State of the present batch:
   std::uint64_t history_ = 0;  ///< 0: the server does not name it
   std::uint64_t snapshot_ = 0; ///< index of the snapshot that is being copied; 0: it is not a snapshot

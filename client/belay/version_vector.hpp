@@ -1,7 +1,7 @@
 #pragma once
 // Version vectors track the causality of data that several clusters change independently.
 //
-// Guarantees: a vector counts the changes of each place. One is *before* another if it has seen
+// Guarantees: a vector counts the changes of each site. One is *before* another if it has seen
 // nothing that the other has not. merged() has seen what either has. It is commutative, associative
 // and idempotent, so the order and number of deliveries do not matter. Values changed independently
 // are *concurrent*; merge() keeps the later one, or lets the caller decide. Two concurrent erasures
@@ -24,10 +24,10 @@ class version_vector {
 public:
   version_vector() = default;
 
-  /// Counts one more change of that place. Names are not empty and have no comma or equals sign.
-  version_vector& count(const std::string& place);
+  /// Counts one more change of that site. Names are not empty and have no comma or equals sign.
+  version_vector& count(const std::string& site);
   /// 0 if none was seen.
-  std::uint64_t of(const std::string& place) const;
+  std::uint64_t of(const std::string& site) const;
   bool empty() const noexcept { return seen_.empty(); }
 
   version_order compare(const version_vector& other) const;
@@ -56,7 +56,8 @@ public:
 /// Returns the later one; of concurrent ones the result of `decide(a, b)`, with both histories
 /// (even those of a value and an erasure). `decide` gets the smaller one first, so that all decide
 /// alike.
-/// @param decide `std::optional<std::string>(const std::optional<std::string>&, const std::optional<std::string>&)`
+/// @param decide `std::optional<std::string>(const std::optional<std::string>&, const
+/// std::optional<std::string>&)`
 template <class F>
 versioned merge(const versioned& a, const versioned& b, F&& decide) {
   switch (a.version.compare(b.version)) {

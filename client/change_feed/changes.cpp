@@ -43,12 +43,12 @@ bool is_behind(std::string_view later, std::string_view earlier) {
   return detail::order_of(later) > detail::order_of(earlier);
 }
 
-std::string position_of(std::string_view place) {
-  return detail::cursor_in(place).position;
+std::string position_of(std::string_view cursor) {
+  return detail::parts_of_cursor(cursor).position;
 }
 
-std::uint64_t history_of(std::string_view place) {
-  return detail::cursor_in(place).history;
+std::uint64_t history_of(std::string_view cursor) {
+  return detail::parts_of_cursor(cursor).history;
 }
 
 // docs/reference/changes.md, Cursors: the upper half identifies the cluster.
@@ -56,24 +56,24 @@ bool in_one_cluster(std::uint64_t history, std::uint64_t other) noexcept {
   return history >> 32 == other >> 32;
 }
 
-changes::changes(environment& env, std::string prefix, std::string place)
-    : env_(env), prefix_(std::move(prefix)), place_(std::move(place)) {}
+changes::changes(environment& env, std::string prefix, std::string cursor)
+    : env_(env), prefix_(std::move(prefix)), cursor_(std::move(cursor)) {}
 
 /// @param names_history false: for a server of 0.2.0, which cannot parse one
 request changes::asking(milliseconds wait, bool names_history) const {
   request q("GET", request::path_of("/v1/kv/", prefix_));
   q.query("recurse").query("changes").query("wait", detail::text_of(wait));
-  if (place_.empty())
+  if (cursor_.empty())
     q.query("snapshot").query("consistent");
-  else if (place_ != "now")
-    q.query("index", names_history ? place_ : position_of(place_));
+  else if (cursor_ != "now")
+    q.query("index", names_history ? cursor_ : position_of(cursor_));
   return q;
 }
 
 task<result<change_batch>> changes::next(deadline limit) {
-  bool names_history = history_of(place_) != 0 && !CLIENT_MUTANT(history_unsaid);
+  bool names_history = history_of(cursor_) != 0 && !CLIENT_MUTANT(history_unsaid);
   for (;;) {
-    bool snapshot = place_.empty();
+    bool snapshot = cursor_.empty();
     auto wait = std::min(detail::until(env_.now(), limit.at()), longest_poll);
     request q = asking(wait, names_history);
     answer a = co_await detail::ask_until_answered(env_, q, limit, wait + wait / 16 + detail::one_try);
@@ -83,25 +83,25 @@ task<result<change_batch>> changes::next(deadline limit) {
     }
     if (a.status() == 410) {
       // The history after the cursor is gone.
-      place_ = CLIENT_MUTANT(gap_unsaid) ? "now" : "";
+      cursor_ = CLIENT_MUTANT(gap_unsaid) ? "now" : "";
       continue;
     }
     change_batch out;
-    out.place = a.header("X-Consul-Index");
+    out.cursor = a.header("X-Consul-Index");
     auto response = detail::changes_in(a.body());
     auto listed = detail::entries_in(a.body());
-    if (a.status() == 404 && !out.place.empty()) {
+    if (a.status() == 404 && !out.cursor.empty()) {
       // The listing is empty: servers that support changes send [].
       out.is_snapshot = true;
-    } else if (a.status() == 200 && response && !out.place.empty()) {
-      detail::cursor reached = detail::cursor_in(a.header("X-Belay-Cursor"));
+    } else if (a.status() == 200 && response && !out.cursor.empty()) {
+      detail::cursor_parts reached = detail::parts_of_cursor(a.header("X-Belay-Cursor"));
       for (auto& c : *response)
-        if (!c.place.empty())
-          c.place = detail::cursor{c.place, reached.history}.text();
-      out.place = detail::cursor{out.place, reached.history}.text();
+        if (!c.cursor.empty())
+          c.cursor = detail::cursor_parts{c.cursor, reached.history}.text();
+      out.cursor = detail::cursor_parts{out.cursor, reached.history}.text();
       out.changes = std::move(*response);
       out.is_snapshot = snapshot;
-    } else if (a.status() == 200 && listed && !out.place.empty()) {
+    } else if (a.status() == 200 && listed && !out.cursor.empty()) {
       out.changes = changes_of(std::move(*listed));
       out.is_snapshot = true;
     } else {
@@ -112,13 +112,13 @@ task<result<change_batch>> changes::next(deadline limit) {
     }
     out.is_newest = out.is_snapshot && snapshot;
     // The list may be truncated: the cursor is that of its last change, not the server's.
-    if (CLIENT_MUTANT(rest_of_list_lost) && out.place.find('.') != out.place.npos)
-      out.place = out.place.substr(0, out.place.find('.'));
+    if (CLIENT_MUTANT(rest_of_list_lost) && out.cursor.find('.') != out.cursor.npos)
+      out.cursor = out.cursor.substr(0, out.cursor.find('.'));
     // An index that goes back is of another history; on Consul the same one means no change.
-    bool same = out.is_snapshot && !snapshot && out.place == place_;
-    bool first = place_ == "now";
-    place_ = out.place;
-    names_history = history_of(place_) != 0 && !CLIENT_MUTANT(history_unsaid);
+    bool same = out.is_snapshot && !snapshot && out.cursor == cursor_;
+    bool first = cursor_ == "now";
+    cursor_ = out.cursor;
+    names_history = history_of(cursor_) != 0 && !CLIENT_MUTANT(history_unsaid);
     bool something = !out.changes.empty() || (out.is_snapshot && !same);
     if (something && !(first && out.is_snapshot))
       co_return out;
@@ -128,9 +128,9 @@ task<result<change_batch>> changes::next(deadline limit) {
 }
 
 task<result<bool>> changes::is_current(deadline limit) {
-  if (place_.empty() || place_ == "now")
+  if (cursor_.empty() || cursor_ == "now")
     co_return false;
-  bool names_history = history_of(place_) != 0;
+  bool names_history = history_of(cursor_) != 0;
   for (;;) {
     request q = asking(milliseconds(10), names_history);
     q.query("keys");
@@ -146,7 +146,7 @@ task<result<bool>> changes::is_current(deadline limit) {
     if (a.status() == 200 && response)
       co_return response->empty();
     if (a.status() == 200 || a.status() == 404)
-      co_return a.header("X-Consul-Index") == place_;
+      co_return a.header("X-Consul-Index") == cursor_;
     error why = a.judge(false);
     if (!a.came() && limit.over(env_.now()))
       why = limit.why();
@@ -194,7 +194,7 @@ bool write_all(int fd, std::string_view text) {
 } // namespace
 
 // Not by a stream, which throws if a folder is opened as a file (docs/internals/pitfalls.md R43).
-result<std::string> place_in_file::load() const {
+result<std::string> file_cursor::load() const {
   // Opening a pipe or a device must not block.
   file_descriptor in(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!in.opened() && errno == ENOENT)
@@ -217,18 +217,18 @@ result<std::string> place_in_file::load() const {
     have += static_cast<std::size_t>(n);
   }
   text.resize(have);
-  auto place = have < file_bytes_max ? detail::cursor_in_file_text(text) : std::nullopt;
-  if (!place)
+  auto cursor = have < file_bytes_max ? detail::cursor_in_file_text(text) : std::nullopt;
+  if (!cursor)
     return error(outcome::refused, reason::invalid, "the file has no cursor: " + path_);
-  return *place;
+  return *cursor;
 }
 
-status place_in_file::store(const std::string& place) const {
+status file_cursor::store(const std::string& cursor) const {
   // The new file is complete and on disk before it is renamed over the old one.
   auto fresh = path_ + ".new";
   {
     file_descriptor out(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-    if (!out.opened() || !write_all(out.number(), detail::file_text_of(place)) || ::fsync(out.number()) != 0 ||
+    if (!out.opened() || !write_all(out.number(), detail::file_text_of(cursor)) || ::fsync(out.number()) != 0 ||
         !out.close() || ::rename(fresh.c_str(), path_.c_str()) != 0)
       return of_file(path_, std::strerror(errno));
   }
@@ -240,18 +240,18 @@ status place_in_file::store(const std::string& place) const {
   return nothing();
 }
 
-task<result<std::string>> place_in_key::load(deadline limit) {
+task<result<std::string>> key_cursor::load(deadline limit) {
   result<reading> now = co_await read_key(env_, key_, limit);
   if (!now)
     co_return now.why();
-  std::string place;
+  std::string cursor;
   if (now->found)
-    place = detail::cursor{now->found->value, now->found->flags}.text();
-  co_return place;
+    cursor = detail::cursor_parts{now->found->value, now->found->flags}.text();
+  co_return cursor;
 }
 
-task<result<std::string>> place_in_key::store(std::string place, deadline limit) {
-  auto wanted = detail::cursor_in(place);
+task<result<std::string>> key_cursor::store(std::string cursor, deadline limit) {
+  auto wanted = detail::parts_of_cursor(cursor);
   detail::entry_change forwards = [&wanted](const std::optional<entry>& now) -> std::optional<detail::value_and_flags> {
     bool other = now && now->flags != wanted.history && now->flags != 0 && wanted.history != 0;
     if (now && !other && !is_behind(wanted.position, now->value) && !CLIENT_MUTANT(place_goes_back))
@@ -262,7 +262,7 @@ task<result<std::string>> place_in_key::store(std::string place, deadline limit)
   result<entry> there = co_await detail::update_entry(env_, key_, forwards, limit, pauses);
   if (!there)
     co_return there.why();
-  auto out = detail::cursor{there->value, there->flags}.text();
+  auto out = detail::cursor_parts{there->value, there->flags}.text();
   co_return out;
 }
 

@@ -35,10 +35,10 @@ void consumer::give_up() {
 
 std::string consumer::state_text() const {
   detail::text_rows rows = {{"place", done_}};
-  for (const auto& [place, done] : done_beyond_)
-    rows.push_back({"done", place});
-  for (const auto& [place, n] : tries_)
-    rows.push_back({"tries", place, std::to_string(n)});
+  for (const auto& [position, done] : done_beyond_)
+    rows.push_back({"done", position});
+  for (const auto& [position, n] : tries_)
+    rows.push_back({"tries", position, std::to_string(n)});
   return detail::text_of(rows);
 }
 
@@ -85,7 +85,7 @@ task<status> consumer::become_active(deadline limit) {
   if (!kept->found)
     read_state("[]");
   history_ = kept->found ? kept->found->flags : 0;
-  auto from = detail::cursor{done_, history_}.text();
+  auto from = detail::cursor_parts{done_, history_}.text();
   source_ = std::make_shared<changes>(session_.env(), prefix_, from);
   co_return nothing();
 }
@@ -124,7 +124,7 @@ task<status> consumer::fetch(deadline limit) {
   if (source_ != source)
     co_return not_active();
   auto at_once = session_.env().now();
-  history_ = history_of(batch->place);
+  history_ = history_of(batch->cursor);
   if (batch->is_snapshot) {
     // The snapshot's cursor may be of another history, and before the one that was reached.
     done_.clear();
@@ -134,11 +134,11 @@ task<status> consumer::fetch(deadline limit) {
     tries_.clear();
     delivery all;
     all.is_snapshot = true;
-    all.place = batch->place;
+    all.cursor = batch->cursor;
     all.changes = std::move(batch->changes);
     all.tries = before;
     // A member that dies during the delivery has had it once more.
-    auto position = position_of(all.place);
+    auto position = position_of(all.cursor);
     tries_[position] = before + 1;
     auto& f = open_[position];
     f.due = at_once;
@@ -146,12 +146,12 @@ task<status> consumer::fetch(deadline limit) {
   } else {
     for (auto& c : batch->changes) {
       // Acknowledged changes beyond a gap are not listed once it is closed: done_ covers them.
-      auto position = position_of(c.place);
+      auto position = position_of(c.cursor);
       bool done = done_beyond_.count(position) || (!done_.empty() && !is_behind(position, done_));
       if (done && !CLIENT_MUTANT(consumer_forgets_beyond))
         continue;
       delivery one;
-      one.place = c.place;
+      one.cursor = c.cursor;
       auto known = tries_.find(position);
       one.tries = known == tries_.end() ? 0 : known->second;
       one.changes.push_back(std::move(c));
@@ -162,7 +162,7 @@ task<status> consumer::fetch(deadline limit) {
     }
   }
   if (CLIENT_MUTANT(consumer_moves_on_early))
-    done_ = position_of(source_->place());
+    done_ = position_of(source_->cursor());
   writes none;
   status kept = co_await keep_state(none, limit);
   if (!kept)
@@ -182,18 +182,18 @@ task<result<delivery>> consumer::next(deadline limit) {
     auto now = env.now();
     auto soonest = instant::max();
     std::string buried;
-    for (auto& [place, f] : open_) {
+    for (auto& [position, f] : open_) {
       if (f.due > now) {
         soonest = std::min(soonest, f.due);
         continue;
       }
       ++f.it.tries;
       f.due = CLIENT_MUTANT(consumer_never_again) ? instant::max() : now + options_.ack_wait;
-      auto& tries = tries_[place];
+      auto& tries = tries_[position];
       tries = std::max(tries, f.it.tries);
       if (f.it.is_snapshot || f.it.tries <= options_.tries_max)
         co_return f.it;
-      buried = place;
+      buried = position;
       break;
     }
     if (!buried.empty()) {
@@ -225,7 +225,7 @@ task<result<delivery>> consumer::next(deadline limit) {
   }
 }
 
-task<status> consumer::finish(std::string place, writes effect, deadline limit) {
+task<status> consumer::finish(std::string cursor, writes effect, deadline limit) {
   environment& env = session_.env();
   // Acks of several tasks are serialized.
   session::turn mine(session_, "consumer/" + name_);
@@ -234,15 +234,15 @@ task<status> consumer::finish(std::string place, writes effect, deadline limit) 
       co_return limit.why();
     co_await sleep_until(env, limit.at(), limit.stop(), &session_.turns());
   }
-  place = position_of(place);
-  if (!source_ || !open_.count(place))
+  auto position = position_of(cursor);
+  if (!source_ || !open_.count(position))
     co_return not_active();
-  auto was_open = std::move(open_[place]);
-  open_.erase(place);
-  tries_.erase(place);
-  done_beyond_[place] = true;
+  auto was_open = std::move(open_[position]);
+  open_.erase(position);
+  tries_.erase(position);
+  done_beyond_[position] = true;
   // All fetched changes are acknowledged or open. Older acks may lie beyond them, after a gap.
-  std::string fetched = position_of(source_->place());
+  std::string fetched = position_of(source_->cursor());
   done_ = open_.empty() ? fetched : done_;
   while (!done_beyond_.empty()) {
     std::string first = done_beyond_.begin()->first;
@@ -260,15 +260,15 @@ task<status> consumer::finish(std::string place, writes effect, deadline limit) 
   co_return kept;
 }
 
-task<status> consumer::ack(std::string place, deadline limit, writes effect) {
+task<status> consumer::ack(std::string cursor, deadline limit, writes effect) {
   if (effect.size() > effects_max)
     co_return error(outcome::refused, reason::limit, "at most 20 keys are written with an acknowledgement");
-  status done = co_await finish(place, effect, limit);
+  status done = co_await finish(cursor, effect, limit);
   co_return done;
 }
 
-void consumer::nack(const std::string& place) {
-  auto found = open_.find(position_of(place));
+void consumer::nack(const std::string& cursor) {
+  auto found = open_.find(position_of(cursor));
   if (found == open_.end())
     return;
   found->second.due = session_.env().now();

@@ -28,7 +28,7 @@ mirror::mirror(environment& original, std::string prefix, environment& copy, std
     : original_(original), prefix_(std::move(prefix)), copy_(copy), copy_prefix_(std::move(copy_prefix)),
       name_(std::move(name)) {}
 
-std::string mirror::place() const {
+std::string mirror::cursor() const {
   return reached_;
 }
 
@@ -56,11 +56,11 @@ task<status> mirror::read_notes(deadline limit) {
   co_return nothing();
 }
 
-task<status> mirror::read_place(deadline limit) {
+task<status> mirror::read_cursor(deadline limit) {
   result<reading> now = co_await read_key(copy_, name_ + "/place", limit);
   if (!now)
     co_return now.why();
-  kept_ = kept_place();
+  kept_ = kept_cursor();
   if (now->found) {
     kept_.position = now->found->value;
     kept_.history = now->found->flags;
@@ -72,13 +72,13 @@ task<status> mirror::read_place(deadline limit) {
 task<status> mirror::begin(deadline limit) {
   if (source_)
     co_return nothing();
-  status placed = co_await read_place(limit);
+  status placed = co_await read_cursor(limit);
   if (!placed)
     co_return placed;
   status read = co_await read_notes(limit);
   if (!read)
     co_return read;
-  auto from = detail::cursor{kept_.position, kept_.history}.text();
+  auto from = detail::cursor_parts{kept_.position, kept_.history}.text();
   reached_ = kept_.position;
   source_ = std::make_unique<changes>(original_, prefix_, from);
   co_return nothing();
@@ -88,8 +88,8 @@ task<status> mirror::begin(deadline limit) {
 /// in NAME/place before anything is copied. Mirrors that copy the previous history then find it
 /// there.
 task<result<mirror::standing>> mirror::take_on(const change_batch& b, deadline limit) {
-  history_ = history_of(b.place);
-  auto index = detail::order_of(b.place).first;
+  history_ = history_of(b.cursor);
+  auto index = detail::order_of(b.cursor).first;
   snapshot_ = b.is_snapshot ? index : 0;
   for (auto& [key, n] : notes_)
     n.later = false;
@@ -117,7 +117,7 @@ task<result<mirror::standing>> mirror::take_on(const change_batch& b, deadline l
     error why = made.judge();
     co_return why;
   }
-  status read = co_await read_place(limit);
+  status read = co_await read_cursor(limit);
   if (!read)
     co_return read.why();
   auto where = kept_.history == history_ ? standing::ours : standing::taken_over;
@@ -237,7 +237,7 @@ task<result<mirror::standing>> mirror::copy_one(key_change c, deadline limit) {
     status read = co_await read_notes(limit);
     if (!read)
       co_return read.why();
-    status placed = co_await read_place(limit);
+    status placed = co_await read_cursor(limit);
     if (!placed)
       co_return placed.why();
     if (history_ != 0 && kept_.history != 0 && kept_.history != history_)
@@ -270,14 +270,14 @@ task<result<mirror::standing>> mirror::erase_others(const change_batch& b, deadl
 
 /// Stores the cursor unless a later one is there. While keys are left out it stays: a mirror that
 /// begins there tries them again.
-task<result<mirror::standing>> mirror::store_place(std::string place, deadline limit) {
-  auto wanted = detail::cursor_in(place);
+task<result<mirror::standing>> mirror::store_cursor(std::string cursor, deadline limit) {
+  auto wanted = detail::parts_of_cursor(cursor);
   bool went_back = other_history_ && history_ == 0;
   backoff pauses(milliseconds(50));
   for (;;) {
     if (!left_out_.empty())
       co_return standing::ours;
-    status read = co_await read_place(limit);
+    status read = co_await read_cursor(limit);
     if (!read)
       co_return read.why();
     if (wanted.history != 0 && kept_.history != 0 && kept_.history != wanted.history)
@@ -307,7 +307,7 @@ task<result<mirror::standing>> mirror::copy_all(const change_batch& b, deadline 
   result<standing> so_far = co_await take_on(b, limit);
   bool too_early = CLIENT_MUTANT(mirror_notes_place_first) && so_far;
   if (too_early) {
-    result<standing> early = co_await store_place(b.place, limit);
+    result<standing> early = co_await store_cursor(b.cursor, limit);
     so_far = std::move(early);
   }
   for (const auto& c : b.changes) {
@@ -323,7 +323,7 @@ task<result<mirror::standing>> mirror::copy_all(const change_batch& b, deadline 
     if (!others || *others == standing::taken_over)
       co_return others;
   }
-  result<standing> stored = co_await store_place(b.place, limit);
+  result<standing> stored = co_await store_cursor(b.cursor, limit);
   other_history_ = false;
   co_return stored;
 }
@@ -342,7 +342,7 @@ task<status> mirror::step(deadline limit) {
   if (!copied)
     co_return copied.why();
   if (*copied == standing::ours)
-    reached_ = position_of(batch->place);
+    reached_ = position_of(batch->cursor);
   co_return nothing();
 }
 

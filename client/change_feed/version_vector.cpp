@@ -8,25 +8,25 @@
 namespace belay {
 inline namespace v0 {
 
-version_vector& version_vector::count(const std::string& place) {
-  ++seen_[place];
+version_vector& version_vector::count(const std::string& site) {
+  ++seen_[site];
   return *this;
 }
 
-std::uint64_t version_vector::of(const std::string& place) const {
-  auto found = seen_.find(place);
+std::uint64_t version_vector::of(const std::string& site) const {
+  auto found = seen_.find(site);
   return found == seen_.end() ? 0 : found->second;
 }
 
 version_order version_vector::compare(const version_vector& other) const {
   bool less = false;
   bool more = false;
-  for (const auto& [place, n] : seen_) {
-    less = less || n < other.of(place);
-    more = more || n > other.of(place);
+  for (const auto& [site, n] : seen_) {
+    less = less || n < other.of(site);
+    more = more || n > other.of(site);
   }
-  for (const auto& [place, n] : other.seen_)
-    less = less || n > of(place);
+  for (const auto& [site, n] : other.seen_)
+    less = less || n > of(site);
   if (less && more)
     return CLIENT_MUTANT(concurrent_is_later) ? version_order::after : version_order::concurrent;
   if (less)
@@ -36,19 +36,19 @@ version_order version_vector::compare(const version_vector& other) const {
 
 version_vector version_vector::merged(const version_vector& other) const {
   version_vector out = *this;
-  for (const auto& [place, n] : other.seen_) {
-    auto& mine = out.seen_[place];
+  for (const auto& [site, n] : other.seen_) {
+    auto& mine = out.seen_[site];
     mine = CLIENT_MUTANT(histories_added) ? mine + n : std::max(mine, n);
-    if (CLIENT_MUTANT(own_history_kept) && of(place) > 0)
-      mine = of(place);
+    if (CLIENT_MUTANT(own_history_kept) && of(site) > 0)
+      mine = of(site);
   }
   return out;
 }
 
 std::string version_vector::text() const {
   std::string out;
-  for (const auto& [place, n] : seen_)
-    out += (out.empty() ? "" : ",") + place + "=" + std::to_string(n);
+  for (const auto& [site, n] : seen_)
+    out += (out.empty() ? "" : ",") + site + "=" + std::to_string(n);
   return out;
 }
 

@@ -36,7 +36,7 @@ std::optional<std::uint64_t> history_in_blanks(std::string_view text) {
 
 } // namespace
 
-std::string cursor::text() const {
+std::string cursor_parts::text() const {
   if (history == 0 || position.empty())
     return position;
   std::string out = position + "@";
@@ -45,9 +45,9 @@ std::string cursor::text() const {
   return out;
 }
 
-cursor cursor_in(std::string_view text) {
+cursor_parts parts_of_cursor(std::string_view text) {
   auto at = text.find('@');
-  cursor out;
+  cursor_parts out;
   out.position = text.substr(0, at);
   if (at != text.npos)
     out.history = history_in(text.substr(at + 1)).value_or(0);
@@ -72,7 +72,7 @@ std::pair<std::uint64_t, std::uint64_t> order_of(std::string_view cursor) {
 }
 
 std::string file_text_of(std::string_view text) {
-  auto c = cursor_in(text);
+  auto c = parts_of_cursor(text);
   auto out = c.position + "\n";
   if (c.history == 0)
     return out;
@@ -89,7 +89,7 @@ std::optional<std::string> cursor_in_file_text(std::string_view text) {
     return std::nullopt;
   if (!is_cursor(first))
     return std::nullopt;
-  auto c = cursor_in(first);
+  auto c = parts_of_cursor(first);
   if (c.history == 0 && rest.size() > history_bits)
     c.history = history_in_blanks(rest.substr(1)).value_or(0);
   return c.text();

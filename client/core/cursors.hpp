@@ -13,7 +13,7 @@ namespace belay {
 inline namespace v0 {
 namespace detail {
 
-struct cursor {
+struct cursor_parts {
   std::string position;      ///< `INDEX` or `INDEX.N`; empty: none
   std::uint64_t history = 0; ///< 0: the cursor names none
 
@@ -21,7 +21,7 @@ struct cursor {
 };
 /// The text before an `@` is the position, whatever it is. A history that cannot be parsed counts
 /// as none.
-cursor cursor_in(std::string_view text);
+cursor_parts parts_of_cursor(std::string_view text);
 /// Whether a server could have written it.
 bool is_cursor(std::string_view text);
 /// The index of the entry, and how many of its changes. INDEX alone means all of them.
@@ -29,7 +29,7 @@ std::pair<std::uint64_t, std::uint64_t> order_of(std::string_view cursor);
 
 /// The text of a file that holds a cursor:
 ///
-///     INDEX.N LF (64 characters, SPACE for 0 and LF for 1: the bits of the history, the highest first) LF
+///     INDEX.N LF (64 characters, SPACE for 0, LF for 1: the history's bits, highest first) LF
 ///
 /// 0.2.0 accepts a file as a cursor if it has only digits and dots, and then spaces and line
 /// breaks. It ignores only these trailing characters, and sends all the rest to its server, which

@@ -90,7 +90,7 @@ std::optional<std::vector<key_change>> changes_in(std::string_view body) {
     const auto& o = each.get_object();
     key_change c;
     c.kind = event == "set" ? change_kind::set : event == "delete" ? change_kind::erased : change_kind::expired;
-    c.place = text_at(o, "ID");
+    c.cursor = text_at(o, "ID");
     c.key = text_at(o, "Key");
     c.value = base64_decoded(text_at(o, "Value"));
     c.flags = number_at(o, "Flags");

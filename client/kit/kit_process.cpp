@@ -134,13 +134,14 @@ void kit_process::act() {
     return;
   ground().at(ground().now() + round, [this] { act(); });
   // One number for all of it: removing it removes one fault and changes no other.
-  const auto places = ground().servers() + 1;
-  const auto drawn = ground().choose_rarely(stream(use::rounds), 1 + 3 * lengths_count * places, rounds_per_million);
+  const auto cut_choices = ground().servers() + 1;
+  const auto drawn =
+      ground().choose_rarely(stream(use::rounds), 1 + 3 * lengths_count * cut_choices, rounds_per_million);
   if (drawn == 0 || down_ || !task_.valid())
     return;
   const auto what = (drawn - 1) % 3;
   const auto length = (drawn - 1) / 3 % lengths_count;
-  const auto place = (drawn - 1) / 3 / lengths_count;
+  const auto cut_server = (drawn - 1) / 3 / lengths_count;
   if (what == 0 && shared_.faults.stop)
     stand_still(lengths[length], "");
   if (what == 1 && shared_.faults.crash)
@@ -149,10 +150,11 @@ void kit_process::act() {
     count("client-cut");
     const auto until = ground().now() + lengths[length];
     for (std::size_t i = 0; i < cut_until_.size(); ++i)
-      if (place == 0 || place == i + 1)
+      if (cut_server == 0 || cut_server == i + 1)
         cut_until_[i] = std::max(cut_until_[i], until);
-    say("is cut off from " + (place == 0 ? std::string("any server") : "server n" + std::to_string(place - 1)) +
-        " for " + in_seconds(lengths[length]));
+    say("is cut off from " +
+        (cut_server == 0 ? std::string("any server") : "server n" + std::to_string(cut_server - 1)) + " for " +
+        in_seconds(lengths[length]));
   }
 }
 

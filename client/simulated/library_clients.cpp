@@ -85,7 +85,7 @@ task<> follow(process& me, board& b, consumer& member, deadline limit) {
     co_return;
   auto what = me.draw(6);
   if (what == 0) {
-    member.nack(next->place);
+    member.nack(next->cursor);
     ++b.counts["change refused"];
     co_return;
   }
@@ -96,10 +96,10 @@ task<> follow(process& me, board& b, consumer& member, deadline limit) {
   }
   consumer::writes effect;
   if (!next->changes.empty())
-    effect.emplace_back(b.settings.own_prefix + "effect", next->place);
-  status done = co_await member.ack(next->place, limit, effect);
+    effect.emplace_back(b.settings.own_prefix + "effect", next->cursor);
+  status done = co_await member.ack(next->cursor, limit, effect);
   if (done && !next->is_snapshot)
-    b.acknowledged("change acknowledged", next->place);
+    b.acknowledged("change acknowledged", next->cursor);
 }
 
 task<> put_item(board& b, queue& items, std::string value, deadline limit) {

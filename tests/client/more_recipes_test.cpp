@@ -108,8 +108,8 @@ task<finding> try_flows(session& s, deadline limit) {
   if (!written || !all || !all->is_snapshot || all->changes.size() != 1)
     co_return std::string("consumer");
   consumer::writes effect = {{"out/a", "1"}};
-  std::string place = all->place;
-  status acknowledged = co_await member.ack(place, limit, effect);
+  std::string cursor = all->cursor;
+  status acknowledged = co_await member.ack(cursor, limit, effect);
   if (!acknowledged)
     co_return "consumer's ack: " + acknowledged.why().text();
   mirror copying(env, "in/", env, "copy/", "mirror");

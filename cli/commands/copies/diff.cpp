@@ -45,18 +45,18 @@ json::array as_json(const std::vector<v0::difference>& all, const std::string& p
 }
 
 int diff_command(const options& o, terminal t) {
-  const auto places = places_of(o, false, t);
+  const auto both = copy_operands_of(o, false, t);
   const auto settle = o.duration("settle", 1s), within = o.duration("timeout", 60s);
   if (settle < 0s || within <= 0s)
     return trouble(t, "-settle and -timeout must be positive");
-  const auto servers = o.clients(places.original, places.copy, t);
+  const auto servers = o.clients(both.original, both.copy, t);
   progress_line progress(t.out, t.screen && !o.json());
   boost::asio::io_context loop;
   command_environment original(loop, servers.first.target(), {}), copy(loop, servers.second.target(), {});
   v0::diff_options options;
   options.settle = std::chrono::ceil<std::chrono::milliseconds>(settle);
   const auto begun = original.now();
-  auto comparing = v0::diff(original, places.prefix, copy, places.copy_prefix, v0::deadline(begun + within), options);
+  auto comparing = v0::diff(original, both.prefix, copy, both.copy_prefix, v0::deadline(begun + within), options);
   comparing.start();
   while (!comparing.done()) {
     loop.run_one_for(look_every);
@@ -69,9 +69,9 @@ int diff_command(const options& o, terminal t) {
   if (!found)
     return trouble(t, "Error comparing: " + text_of(found.why(), original, copy));
   if (o.json())
-    t.out << pretty(as_json(*found, places.prefix));
+    t.out << pretty(as_json(*found, both.prefix));
   else
-    t.out << shown(*found, places.prefix);
+    t.out << shown(*found, both.prefix);
   return found->empty() ? 0 : differ;
 }
 

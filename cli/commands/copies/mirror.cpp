@@ -41,12 +41,12 @@ constexpr auto answer_within = 10s, after_failure = 1s;
 
 class mirror_run final : public long_run {
 public:
-  mirror_run(asio::io_context& loop, const std::pair<api_client, api_client>& servers, const places_given& places,
+  mirror_run(asio::io_context& loop, const std::pair<api_client, api_client>& servers, const copy_operands& both,
              std::string name, cluster_complaint in_one_cluster, const options& o, terminal t)
-      : long_run(loop), places_(places), in_one_cluster_(std::move(in_one_cluster)), once_(o.on("once")),
+      : long_run(loop), both_(both), in_one_cluster_(std::move(in_one_cluster)), once_(o.on("once")),
         repair_(o.on("repair")), terminal_(t), bell_(loop.get_executor()), progress_(t.out, t.screen),
         original_(loop, servers.first.target(), {}), copy_(loop, servers.second.target(), {}),
-        copies_(original_, places.prefix, copy_, places.copy_prefix, std::move(name)) {
+        copies_(original_, both.prefix, copy_, both.copy_prefix, std::move(name)) {
     const auto complains_of = [this](const std::string& where) {
       return [this, where](const std::string& what) {
         if (!what.empty())
@@ -94,7 +94,7 @@ private:
       well = false;
     }
     if (well && once_ && !stopped_)
-      terminal_.out << "Success! " << written() << " written; the copy equals the original at " << copies_.place()
+      terminal_.out << "Success! " << written() << " written; the copy equals the original at " << copies_.cursor()
                     << "\n";
     // An interrupted -once has not made the whole copy that was requested.
     const bool whole = well && !(once_ && stopped_);
@@ -192,10 +192,10 @@ private:
   static cluster_relation relation_of(bool one) { return one ? cluster_relation::one : cluster_relation::two; }
 
   v0::task<v0::result<cluster_relation>> relation() {
-    v0::result<std::uint64_t> first = co_await history_at(original_, places_.prefix);
+    v0::result<std::uint64_t> first = co_await history_at(original_, both_.prefix);
     if (!first)
       co_return first.why();
-    v0::result<std::uint64_t> second = co_await history_at(copy_, places_.copy_prefix);
+    v0::result<std::uint64_t> second = co_await history_at(copy_, both_.copy_prefix);
     if (!second)
       co_return second.why();
     if (*first != 0 && *second != 0)
@@ -254,7 +254,7 @@ private:
     }
   }
 
-  places_given places_;
+  copy_operands both_;
   cluster_complaint in_one_cluster_;
   bool once_, repair_;
   terminal terminal_;
@@ -271,7 +271,7 @@ bool below(const std::string& key, const std::string& prefix) {
   return key.starts_with(prefix);
 }
 
-cluster_complaint complaint_about_one_cluster(const places_given& p, const std::string& name) {
+cluster_complaint complaint_about_one_cluster(const copy_operands& p, const std::string& name) {
   if (below(p.prefix, p.copy_prefix) || below(p.copy_prefix, p.prefix))
     return {"Neither of the two prefixes may contain the other: choose another COPY_PREFIX", p.prefix != p.copy_prefix};
   if (below(name + "/", p.prefix))
@@ -282,23 +282,23 @@ cluster_complaint complaint_about_one_cluster(const places_given& p, const std::
 }
 
 int mirror_command(const options& o, terminal t) {
-  const auto places = places_of(o, true, t);
+  const auto both = copy_operands_of(o, true, t);
   auto name = without_leading_slash(o.value("name"));
   if (name.empty())
-    name = "mirrors/" + places.copy_prefix;
+    name = "mirrors/" + both.copy_prefix;
   while (name.ends_with('/'))
     name.pop_back();
-  if (below(name + "/", places.copy_prefix))
+  if (below(name + "/", both.copy_prefix))
     return o.wrong_usage(t, "The mirror keeps its progress under " + name +
                                 "/, which must be outside the keys of the copy: set -name");
-  const auto in_one_cluster = complaint_about_one_cluster(places, name);
-  if (places.original == places.copy && !in_one_cluster.text.empty())
+  const auto in_one_cluster = complaint_about_one_cluster(both, name);
+  if (both.original == both.copy && !in_one_cluster.text.empty())
     return o.wrong_usage(t, "Both servers are the same. " + in_one_cluster.text);
   if (o.on("repair") && !o.on("once"))
     return o.wrong_usage(t, "-repair requires -once");
-  const auto servers = o.clients(places.original, places.copy, t);
+  const auto servers = o.clients(both.original, both.copy, t);
   asio::io_context loop;
-  return mirror_run(loop, servers, places, name, in_one_cluster, o, t).run();
+  return mirror_run(loop, servers, both, name, in_one_cluster, o, t).run();
 }
 
 } // namespace

@@ -2,7 +2,7 @@
 
 namespace belay::cli {
 
-places_given places_of(const options& o, bool prefix_needed, terminal t) {
+copy_operands copy_operands_of(const options& o, bool prefix_needed, terminal t) {
   const auto& words = o.words();
   const std::size_t least = prefix_needed ? 3 : 2;
   if (words.size() < least || words.size() > 4) {
@@ -11,7 +11,7 @@ places_given places_of(const options& o, bool prefix_needed, terminal t) {
                          std::to_string(words.size()) + " words)");
     throw command_ended{o.of().failed};
   }
-  places_given p{.original = words[0], .copy = words[1], .prefix = {}, .copy_prefix = {}};
+  copy_operands p{.original = words[0], .copy = words[1], .prefix = {}, .copy_prefix = {}};
   if (p.original.empty() || p.copy.empty()) {
     o.wrong_usage(t, "A server must be HOST:PORT, http://HOST:PORT, https://HOST:PORT or unix:///PATH");
     throw command_ended{o.of().failed};

@@ -9,12 +9,12 @@
 namespace belay::cli {
 
 /// The operands `ORIGINAL COPY [PREFIX [COPY_PREFIX]]`.
-struct places_given {
+struct copy_operands {
   std::string original, copy, prefix, copy_prefix;
 };
 
 /// @param prefix_needed whether PREFIX is required
-places_given places_of(const options& o, bool prefix_needed, terminal t);
+copy_operands copy_operands_of(const options& o, bool prefix_needed, terminal t);
 
 /// The text of an error of a call to both servers. It names the server that rejected the call, if
 /// that is known.

@@ -28,12 +28,12 @@ constexpr auto keep_every = 1s;
 
 class change_feed final : public long_run {
 public:
-  change_feed(asio::io_context& loop, const api_client& client, const options& o, const std::string& place, terminal t)
-      : long_run(loop), file_(o.value("cursor-file")), place_(place), terminal_(t), bell_(loop.get_executor()),
+  change_feed(asio::io_context& loop, const api_client& client, const options& o, const std::string& cursor, terminal t)
+      : long_run(loop), file_(o.value("cursor-file")), cursor_(cursor), terminal_(t), bell_(loop.get_executor()),
         handler_(loop.get_executor(), o.words(), o.on_by_default("shell"), t),
         sockets_(loop, client.target(), o.write_query().text()),
         source_(sockets_, without_leading_slash(o.value("prefix")),
-                place.empty() && !o.on("snapshot") ? "now" : place) {
+                cursor.empty() && !o.on("snapshot") ? "now" : cursor) {
     sockets_.on_trouble(complaints_of_watch(t));
   }
 
@@ -44,7 +44,7 @@ private:
   }
 
   asio::awaitable<int> all() override {
-    asio::co_spawn(loop_, keep_places(), asio::detached);
+    asio::co_spawn(loop_, keep_cursors(), asio::detached);
     bool well = true;
     while (well && !stopped_) {
       const v0::deadline limit(sockets_.now() + for_ever, &stopping_);
@@ -66,36 +66,36 @@ private:
   }
 
   /// Stores the cursor also while nothing changes under the prefix, as servers forget old changes.
-  asio::awaitable<void> keep_places() {
+  asio::awaitable<void> keep_cursors() {
     while (!ended_) {
       co_await bell_.wait(keep_every);
       // The cursor also advances when changes arrive, but then the feed is not waiting.
-      const auto& place = source_.place();
-      if (waiting_ && !place.empty() && place != "now" && !reached(place))
+      const auto& cursor = source_.cursor();
+      if (waiting_ && !cursor.empty() && cursor != "now" && !reached(cursor))
         co_return stopping_.stop();
     }
   }
 
   asio::awaitable<bool> send_all(const v0::change_batch& some) {
-    if (some.is_snapshot && !place_.empty()) {
-      const bool notified = co_await deliver_line(line_of_void("gap", place_), "");
+    if (some.is_snapshot && !cursor_.empty()) {
+      const bool notified = co_await deliver_line(line_of_void("gap", cursor_), "");
       if (!notified)
         co_return false;
     }
     for (const auto& c : some.changes) {
-      const bool notified = co_await deliver_line(line_of(c), c.place);
+      const bool notified = co_await deliver_line(line_of(c), c.cursor);
       if (!notified)
         co_return false;
-      if (handler_.given() && !c.place.empty() && !reached(c.place))
+      if (handler_.given() && !c.cursor.empty() && !reached(c.cursor))
         co_return false;
     }
-    co_return reached(some.place);
+    co_return reached(some.cursor);
   }
 
   /// @returns false after printing an error
-  asio::awaitable<bool> deliver_line(std::string line, std::string place) {
+  asio::awaitable<bool> deliver_line(std::string line, std::string cursor) {
     if (handler_.given()) {
-      auto added = cursor_variables(place);
+      auto added = cursor_variables(cursor);
       const bool well = co_await handler_.run(std::move(line), std::move(added));
       co_return well && !stopped_; // a command that was stopped may not have done its work
     }
@@ -103,16 +103,16 @@ private:
     co_return static_cast<bool>(terminal_.out);
   }
 
-  bool reached(const std::string& place) {
-    if (place == place_)
+  bool reached(const std::string& cursor) {
+    if (cursor == cursor_)
       return true;
-    place_ = place;
-    const auto stored = file_.empty() ? v0::status(v0::nothing()) : v0::place_in_file(file_).store(place);
+    cursor_ = cursor;
+    const auto stored = file_.empty() ? v0::status(v0::nothing()) : v0::file_cursor(file_).store(cursor);
     return stored || error(terminal_, "Error! The cursor cannot be stored: " + stored.why().text()) == 0;
   }
 
   std::string file_;
-  std::string place_; ///< the cursor after the last change that was handled; empty: none
+  std::string cursor_; ///< the cursor after the last change that was handled; empty: none
   terminal terminal_;
   bell bell_;
   watch_handler handler_;
@@ -142,7 +142,7 @@ int follow_changes(const options& o, terminal t) {
   if (o.given("group"))
     return work_for_group(o, t);
   const auto file = o.value("cursor-file");
-  const auto from = file.empty() ? v0::result<std::string>(std::string()) : v0::place_in_file(file).load();
+  const auto from = file.empty() ? v0::result<std::string>(std::string()) : v0::file_cursor(file).load();
   if (!from)
     return error(t, "Error! " + from.why().text());
   const auto client = o.client(t);

@@ -117,7 +117,7 @@ private:
   }
 
   asio::awaitable<void> work_on(const v0::delivery& one) {
-    std::string lines = one.is_snapshot ? line_of_void("snapshot", one.place) : std::string();
+    std::string lines = one.is_snapshot ? line_of_void("snapshot", one.cursor) : std::string();
     for (const auto& c : one.changes)
       lines += line_of(c);
     lost_ = false;
@@ -126,7 +126,7 @@ private:
     send_deadline();
     asio::co_spawn(loop_, end_when_lost(), asio::detached);
     asio::co_spawn(loop_, keep_supervisor_informed(), asio::detached);
-    auto added = cursor_variables(one.place);
+    auto added = cursor_variables(one.cursor);
     added.emplace_back("BELAY_TRIES", std::to_string(one.tries));
     added.emplace_back("BELAY_LOCK_FENCE", std::to_string(group_.fence()));
     const bool well = co_await handler_.run(std::move(lines), std::move(added));
@@ -137,7 +137,7 @@ private:
     if (stopped_)
       co_return; // a command that was stopped may not have done its work
     if (well && !lost_) {
-      auto acknowledging = group_.ack(one.place, v0::deadline(sockets_.now() + acknowledge_within));
+      auto acknowledging = group_.ack(one.cursor, v0::deadline(sockets_.now() + acknowledge_within));
       const auto known = co_await awaited(std::move(acknowledging));
       if (!known)
         error(terminal_, "The change was not acknowledged and will be redelivered: " + known.why().text());
@@ -150,7 +150,7 @@ private:
                            go_compat::format_duration(std::chrono::nanoseconds(limits_.ack_wait)));
     else
       error(terminal_,
-            "The last attempt failed; the change is stored in " + name_ + "/dead/" + v0::position_of(one.place));
+            "The last attempt failed; the change is stored in " + name_ + "/dead/" + v0::position_of(one.cursor));
   }
 
   /// Lets the supervisor end the handler before another member can get its change, even while this

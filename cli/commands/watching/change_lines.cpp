@@ -13,8 +13,8 @@ namespace json = boost::json;
 std::string line_of(const v0::key_change& c) {
   using enum v0::change_kind;
   json::object o;
-  if (!c.place.empty())
-    o["ID"] = v0::position_of(c.place);
+  if (!c.cursor.empty())
+    o["ID"] = v0::position_of(c.cursor);
   o["Event"] = c.kind == set ? "set" : c.kind == erased ? "delete" : "expired";
   o["Key"] = c.key;
   o["Value"] = c.value.empty() ? json::value() : json::value(go_compat::base64(c.value));
@@ -25,9 +25,9 @@ std::string line_of(const v0::key_change& c) {
   return compact(o) + "\n";
 }
 
-std::string line_of_void(const std::string& event, const std::string& place) {
-  constexpr const auto& cursor = renamed(name_kind::printed, "Cursor");
-  return compact(json::object{{"Event", event}, {cursor.name, place}, {cursor.old_name, place}}) + "\n";
+std::string line_of_void(const std::string& event, const std::string& cursor) {
+  constexpr const auto& names = renamed(name_kind::printed, "Cursor");
+  return compact(json::object{{"Event", event}, {names.name, cursor}, {names.old_name, cursor}}) + "\n";
 }
 
 } // namespace belay::cli

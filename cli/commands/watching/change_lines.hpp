@@ -14,7 +14,7 @@ namespace belay::cli {
 std::string line_of(const v0::key_change& c);
 /// A line that makes earlier state void, before the keys as they are now.
 /// @param event `gap` or `snapshot`
-/// @param place the cursor before the gap, or of the snapshot
-std::string line_of_void(const std::string& event, const std::string& place);
+/// @param cursor the cursor before the gap, or of the snapshot
+std::string line_of_void(const std::string& event, const std::string& cursor);
 
 } // namespace belay::cli

@@ -15,13 +15,13 @@ namespace {
 
 const fake_node::answer no_more = {403, "Permission denied"};
 
-std::string place_kept() {
+std::string stored_cursor() {
   std::ifstream in("place");
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-fake_node::answer answered(const std::string& list, const std::string& place) {
-  return {200, list, {{"X-Consul-Index", place}}};
+fake_node::answer answered(const std::string& list, const std::string& cursor) {
+  return {200, list, {{"X-Consul-Index", cursor}}};
 }
 
 constexpr auto written_event =
@@ -35,13 +35,13 @@ constexpr auto as_it_is =
 
 TEST_CASE("watch -changes: lines are those of the server", "[watch]") {
   belay::v0::key_change c;
-  c.place = "12.0@9f3c2a1b00000000";
+  c.cursor = "12.0@9f3c2a1b00000000";
   c.key = "a/b";
   c.value = "x";
   c.flags = 7;
   c.index = 12;
   CHECK(line_of(c) == std::string(written_event) + "\n");
-  c.place.clear();
+  c.cursor.clear();
   CHECK(line_of(c) == std::string(as_it_is) + "\n");
   CHECK(line_of_void("gap", "4.1") == "{\"Event\":\"gap\",\"Cursor\":\"4.1\",\"Place\":\"4.1\"}\n");
 }
@@ -54,7 +54,7 @@ TEST_CASE("watch -changes: continues at the cursor in the file, and stores its c
   CHECK(s.code == 1);
   CHECK(s.out == std::string(written_event) + "\n" + deleted + "\n");
   CHECK(s.err == "Error watching changes: Permission denied\n");
-  CHECK(place_kept() == "13\n");
+  CHECK(stored_cursor() == "13\n");
   const auto requested = node.requested();
   REQUIRE(requested.size() == 2);
   CHECK(requested[0] == "GET /v1/kv/a/?recurse&changes&wait=60000ms&index=11");
@@ -63,9 +63,9 @@ TEST_CASE("watch -changes: continues at the cursor in the file, and stores its c
 
 TEST_CASE("watch -changes: the history is stored in the file, and passed to the command", "[watch]") {
   const working_directory here;
-  const auto named = [](const std::string& list, const std::string& place) {
-    auto a = answered(list, place);
-    a.headers.emplace_back("X-Belay-Cursor", place + "@9f3c2a1b00000000");
+  const auto named = [](const std::string& list, const std::string& cursor) {
+    auto a = answered(list, cursor);
+    a.headers.emplace_back("X-Belay-Cursor", cursor + "@9f3c2a1b00000000");
     return a;
   };
   std::ofstream("place") << "11\n";
@@ -75,8 +75,8 @@ TEST_CASE("watch -changes: the history is stored in the file, and passed to the 
                             "echo $BELAY_CURSOR >told; cat >line"});
     CHECK(s.code == 1);
     CHECK(node.requested()[0] == "GET /v1/kv/a/?recurse&changes&wait=60000ms&index=" + requested);
-    CHECK(place_kept().starts_with("13\n"));
-    CHECK(place_kept().find_first_not_of("13\n ") == std::string::npos);
+    CHECK(stored_cursor().starts_with("13\n"));
+    CHECK(stored_cursor().find_first_not_of("13\n ") == std::string::npos);
     std::ifstream received("told"), line("line");
     CHECK(std::string(std::istreambuf_iterator<char>(received), {}) == "13.1@9f3c2a1b00000000\n");
     CHECK(std::string(std::istreambuf_iterator<char>(line), {}) == std::string(deleted) + "\n");
@@ -91,7 +91,7 @@ TEST_CASE("watch -changes: a gap", "[watch]") {
   const auto s = run_cli(
       {"watch", "-http-addr=" + node.address(), "-datacenter=dc1", "-changes", "-prefix=a/", "-cursor-file=place"});
   CHECK(s.out == std::string("{\"Event\":\"gap\",\"Cursor\":\"4.1\",\"Place\":\"4.1\"}\n") + as_it_is + "\n");
-  CHECK(place_kept() == "12\n");
+  CHECK(stored_cursor() == "12\n");
   const auto requested = node.requested();
   REQUIRE(requested.size() == 3);
   CHECK(requested[1] == "GET /v1/kv/a/?recurse&changes&wait=60000ms&snapshot&consistent&dc=dc1");
@@ -106,7 +106,7 @@ TEST_CASE("watch -changes: with Consul each change is a gap", "[watch]") {
   fake_node node({answered(listed, "12"), no_more});
   const auto s = run_cli({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=a/", "-cursor-file=place"});
   CHECK(s.out == std::string("{\"Event\":\"gap\",\"Cursor\":\"5\",\"Place\":\"5\"}\n") + as_it_is + "\n");
-  CHECK(place_kept() == "12\n");
+  CHECK(stored_cursor() == "12\n");
 }
 
 TEST_CASE("watch -changes: a command that fails leaves its change to the next call", "[watch]") {
@@ -117,7 +117,7 @@ TEST_CASE("watch -changes: a command that fails leaves its change to the next ca
                           "echo $BELAY_CURSOR >>told; grep -q eA=="});
   CHECK(s.code == 1);
   CHECK(s.err == "Error executing handler: exit status 1\n");
-  CHECK(place_kept() == "12.0\n");
+  CHECK(stored_cursor() == "12.0\n");
   std::ifstream received("told");
   CHECK(std::string(std::istreambuf_iterator<char>(received), {}) == "12.0\n13.1\n");
 }

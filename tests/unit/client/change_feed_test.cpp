@@ -60,7 +60,7 @@ virtual_time::fault_rates lossy() {
 
 struct follower {
   std::map<std::string, std::string> keys;
-  std::string place;
+  std::string cursor;
   std::uint64_t told = 0;
   std::uint64_t snapshots = 0;
   std::string last_sent;
@@ -74,21 +74,21 @@ void take_in(follower& f, const change_batch& b) {
     ++f.snapshots;
   }
   for (const auto& c : b.changes) {
-    if (!b.is_snapshot && !f.last_sent.empty() && !is_behind(c.place, f.last_sent))
+    if (!b.is_snapshot && !f.last_sent.empty() && !is_behind(c.cursor, f.last_sent))
       f.wrong = "a change was told twice, or out of order";
-    if (!c.place.empty())
-      f.last_sent = c.place;
+    if (!c.cursor.empty())
+      f.last_sent = c.cursor;
     ++f.told;
     if (c.kind == change_kind::set)
       f.keys[c.key] = c.value;
     else
       f.keys.erase(c.key);
   }
-  f.place = b.place;
+  f.cursor = b.cursor;
 }
 
 task<void> follow(environment& env, follower& f) {
-  changes stream(env, "in/", f.place);
+  changes stream(env, "in/", f.cursor);
   for (;;) {
     deadline soon(env.now() + seconds(20));
     result<change_batch> batch = co_await stream.next(soon);
@@ -171,16 +171,16 @@ task<void> consume(group_crew::member& m, group_story& story) {
     }
     auto what = m.env.draw(12);
     if (what == 0)
-      m.kit->member.nack(got->place);
+      m.kit->member.nack(got->cursor);
     if (what < 2)
       continue;
     auto later = m.env.now() + milliseconds(m.env.draw(1500));
     co_await sleep_until(m.env, later);
     deadline five(m.env.now() + seconds(5));
-    std::string place = got->place;
-    status done = co_await m.kit->member.ack(place, five, effect);
+    std::string cursor = got->cursor;
+    status done = co_await m.kit->member.ack(cursor, five, effect);
     if (done && !got->is_snapshot)
-      ++story.acknowledged[place];
+      ++story.acknowledged[cursor];
   }
 }
 
@@ -206,7 +206,7 @@ verdict run_group(dialect speaks, std::uint64_t seed, bool forgets) {
       if (changed[key] > 1)
         return key + " has its effect twice";
     }
-    for (const auto& [place, n] : story.acknowledged)
+    for (const auto& [cursor, n] : story.acknowledged)
       if (n > 1)
         return "acknowledged twice";
     return "";
@@ -273,8 +273,8 @@ verdict run_mirror(dialect speaks, std::uint64_t seed, bool forgets) {
 }
 
 /// Four processes store their cursor in one key, in any order: the most advanced one stays.
-task<void> keep_place(environment& env, int n) {
-  place_in_key kept(env, "place");
+task<void> keep_cursor(environment& env, int n) {
+  key_cursor kept(env, "place");
   auto later = env.now() + milliseconds(env.draw(5000));
   co_await sleep_until(env, later);
   for (;;) {
@@ -285,15 +285,15 @@ task<void> keep_place(environment& env, int n) {
   }
 }
 
-verdict run_places(std::uint64_t seed) {
+verdict run_cursors(std::uint64_t seed) {
   virtual_cluster c(dialect::belay, seed, lossy());
   std::vector<task<void>> all;
   for (int n = 1; n <= 4; ++n) {
-    all.push_back(keep_place(c.client, n));
+    all.push_back(keep_cursor(c.client, n));
     all.back().start();
   }
   c.pass(minutes(10));
-  return c.server.value("place") == "4" ? "" : "the place went back";
+  return c.server.value("place") == "4" ? "" : "the cursor went back";
 }
 
 // The reconciler
@@ -387,18 +387,18 @@ TEST_CASE("cursors have an order, and are kept in a file or in a key", "[client]
 
   char folder[] = "/tmp/belay-place-XXXXXX";
   REQUIRE(::mkdtemp(folder));
-  place_in_file file(std::string(folder) + "/place");
+  file_cursor file(std::string(folder) + "/place");
   CHECK(*file.load() == "");
   REQUIRE(file.store("12.3"));
   REQUIRE(file.store("13"));
   CHECK(*file.load() == "13");
-  place_in_file nowhere(std::string(folder) + "/no/place");
+  file_cursor nowhere(std::string(folder) + "/no/place");
   CHECK(nowhere.store("1").refused());
   ::unlink((std::string(folder) + "/place").c_str());
   ::rmdir(folder);
 
   virtual_cluster c;
-  place_in_key key(c.client, "place");
+  key_cursor key(c.client, "place");
   CHECK(*c.run(key.load(c.within(seconds(5)))) == "");
   CHECK(*c.run(key.store("12.3", c.within(seconds(5)))) == "12.3");
   CHECK(*c.run(key.store("12.2", c.within(seconds(5)))) == "12.3");
@@ -430,7 +430,7 @@ TEST_CASE("changes start at the given cursor", "[client]") {
   CHECK(snapshot->is_snapshot);
   CHECK(snapshot->changes.size() == 2);
   c.server.erase("in/a");
-  changes resumed(c.client, "in/", snapshot->place);
+  changes resumed(c.client, "in/", snapshot->cursor);
   auto next = c.run(resumed.next(c.within(seconds(5))));
   REQUIRE(next);
   REQUIRE(next->changes.size() == 1);
@@ -438,7 +438,7 @@ TEST_CASE("changes start at the given cursor", "[client]") {
   CHECK(c.run(resumed.next(c.within(seconds(5)))).because() == reason::deadline);
   c.server.forget_changes();
   c.server.put("in/c", "3");
-  changes behind(c.client, "in/", snapshot->place);
+  changes behind(c.client, "in/", snapshot->cursor);
   auto gap = c.run(behind.next(c.within(seconds(5))));
   REQUIRE(gap);
   CHECK(gap->is_snapshot);
@@ -456,7 +456,7 @@ TEST_CASE("a change is redelivered after a nack and after its time, and dead-let
   REQUIRE(snapshot);
   CHECK(snapshot->is_snapshot);
   CHECK(snapshot->changes.empty());
-  REQUIRE(c.run(member.ack(snapshot->place, c.within(seconds(5)))));
+  REQUIRE(c.run(member.ack(snapshot->cursor, c.within(seconds(5)))));
   c.server.put("in/a", "1");
   c.server.put("in/b", "2");
   auto a = c.run(member.next(c.within(seconds(5))));
@@ -467,15 +467,15 @@ TEST_CASE("a change is redelivered after a nack and after its time, and dead-let
   CHECK(b->changes.front().key == "in/b");
   CHECK(a->tries == 1);
   CHECK(c.run(member.next(c.within(seconds(5)))).because() == reason::deadline);
-  member.nack(a->place);
+  member.nack(a->cursor);
   auto again = c.run(member.next(c.within(seconds(5))));
   REQUIRE(again);
-  CHECK(again->place == a->place);
+  CHECK(again->cursor == a->cursor);
   CHECK(again->tries == 2);
   consumer::writes effect = {{"out/b", "done"}};
-  REQUIRE(c.run(member.ack(b->place, c.within(seconds(5)), effect)));
+  REQUIRE(c.run(member.ack(b->cursor, c.within(seconds(5)), effect)));
   CHECK(c.server.value("out/b") == "done");
-  CHECK(c.run(member.ack(b->place, c.within(seconds(5)))).because() == reason::session);
+  CHECK(c.run(member.ack(b->cursor, c.within(seconds(5)))).because() == reason::session);
   auto begun = c.time.now();
   auto third = c.run(member.next(c.within(minutes(2))));
   REQUIRE(third);
@@ -483,7 +483,7 @@ TEST_CASE("a change is redelivered after a nack and after its time, and dead-let
   CHECK(c.time.now() - begun > seconds(20));
   CHECK(c.time.now() - begun < seconds(40));
   CHECK(c.run(member.next(c.within(minutes(2)))).because() == reason::deadline);
-  CHECK(c.server.value("group/dead/" + a->place));
+  CHECK(c.server.value("group/dead/" + a->cursor));
   CHECK(c.run(member.leave(c.within(seconds(5)))));
 }
 
@@ -546,7 +546,7 @@ TEST_CASE("a gap is not closed before its changes have been fetched", "[client][
 }
 
 TEST_CASE("a cursor stored in a key does not go back under faults", "[client][faults]") {
-  check_seeds(20, run_places);
+  check_seeds(20, run_cursors);
 }
 
 TEST_CASE("mirrors hold their guarantees under faults", "[client][faults]") {
@@ -569,7 +569,7 @@ TEST_CASE("known bugs of change followers are found by seeds", "[client][faults]
   check_that_found({
       {"rest_of_list_lost", stream},
       {"gap_unsaid", gaps},
-      {"place_goes_back", run_places},
+      {"place_goes_back", run_cursors},
       {"consumer_unguarded", group},
       {"consumer_moves_on_early", group},
       {"consumer_never_again", group},

@@ -86,11 +86,11 @@ virtual_time::fault_rates some_losses() {
 
 struct resumed_follower {
   std::map<std::string, std::string> keys;
-  std::string place;
+  std::string cursor;
 };
 
 task<void> follow_on(environment& env, resumed_follower& f) {
-  changes stream(env, "in/", f.place);
+  changes stream(env, "in/", f.cursor);
   for (;;) {
     deadline soon(env.now() + seconds(20));
     result<change_batch> batch = co_await stream.next(soon);
@@ -104,7 +104,7 @@ task<void> follow_on(environment& env, resumed_follower& f) {
       else
         f.keys.erase(c.key);
     }
-    f.place = batch->place;
+    f.cursor = batch->cursor;
   }
 }
 
@@ -232,12 +232,12 @@ TEST_CASE("a file with a cursor stores its history where 0.2.0 ignores it", "[cl
   char folder[] = "/tmp/belay-place-XXXXXX";
   REQUIRE(::mkdtemp(folder));
   auto path = std::string(folder) + "/place";
-  place_in_file file(path);
+  file_cursor file(path);
   for (auto history :
        {first_history, second_history, std::uint64_t{1}, ~std::uint64_t{1}, std::uint64_t{0x5555'aaaa'0f0f'f0f0}}) {
-    auto place = detail::cursor{"4711.3", history}.text();
-    REQUIRE(file.store(place));
-    CHECK(*file.load() == place);
+    auto cursor = detail::cursor_parts{"4711.3", history}.text();
+    REQUIRE(file.store(cursor));
+    CHECK(*file.load() == cursor);
     CHECK(text_of_file(path).starts_with("4711.3\n"));
     CHECK(place_for_0_2_0(text_of_file(path)) == "4711.3");
   }
@@ -260,14 +260,14 @@ TEST_CASE("a file with a cursor stores its history where 0.2.0 ignores it", "[cl
   CHECK(file.load().because() == reason::invalid);
 
   // docs/internals/pitfalls.md R43: a folder, a pipe, a device without an end.
-  place_in_file in_place_of_a_file{std::string(folder)};
+  file_cursor in_place_of_a_file{std::string(folder)};
   CHECK(in_place_of_a_file.load().why().text() == std::string(folder) + ": Is a directory");
   auto pipe = std::string(folder) + "/pipe";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-  CHECK(place_in_file(pipe).load().refused());
-  CHECK(place_in_file("/dev/zero").load().refused());
-  CHECK(place_in_file(path + "/below").load().refused());
-  CHECK(*place_in_file(std::string(folder) + "/none").load() == "");
+  CHECK(file_cursor(pipe).load().refused());
+  CHECK(file_cursor("/dev/zero").load().refused());
+  CHECK(file_cursor(path + "/below").load().refused());
+  CHECK(*file_cursor(std::string(folder) + "/none").load() == "");
   if (::geteuid() != 0) {
     ::chmod(path.c_str(), 0);
     CHECK(file.load().refused());
@@ -279,8 +279,8 @@ TEST_CASE("a file with a cursor stores its history where 0.2.0 ignores it", "[cl
 
 TEST_CASE("a key with a cursor stores its history in its flags", "[client]") {
   virtual_cluster c;
-  place_in_key key(c.client, "place");
-  auto store = [&](const std::string& place) { return *c.run(key.store(place, c.within(seconds(5)))); };
+  key_cursor key(c.client, "place");
+  auto store = [&](const std::string& cursor) { return *c.run(key.store(cursor, c.within(seconds(5)))); };
   CHECK(store("12.3") == "12.3");
   CHECK(c.server.flags("place") == 0);
   CHECK(store("12.4@9f3c2a1b00000000") == "12.4@9f3c2a1b00000000");
@@ -300,23 +300,23 @@ TEST_CASE("changes continue in their history, and start over in another one", "[
   changes stream(c.client, "in/");
   auto all = c.run(stream.next(c.within(seconds(5))));
   REQUIRE(all);
-  CHECK(history_of(all->place) == first_history);
+  CHECK(history_of(all->cursor) == first_history);
   c.server.put("in/k0", "new");
   auto one = c.run(stream.next(c.within(seconds(5))));
   REQUIRE(one);
   REQUIRE(one->changes.size() == 1);
-  CHECK(history_of(one->changes.front().place) == first_history);
-  CHECK(position_of(one->changes.front().place) == std::to_string(c.server.index()) + ".0");
+  CHECK(history_of(one->changes.front().cursor) == first_history);
+  CHECK(position_of(one->changes.front().cursor) == std::to_string(c.server.index()) + ".0");
   CHECK(*c.run(stream.is_current(c.within(seconds(5)))));
 
   auto gone = [&] {
-    changes resumed(c.client, "in/", one->place);
+    changes resumed(c.client, "in/", one->cursor);
     CHECK_FALSE(*c.run(resumed.is_current(c.within(seconds(5)))));
     auto again = c.run(resumed.next(c.within(seconds(5))));
     REQUIRE(again);
     CHECK(again->is_snapshot);
     CHECK(again->is_newest);
-    CHECK(history_of(again->place) == c.server.history);
+    CHECK(history_of(again->cursor) == c.server.history);
   };
   SECTION("in place") {
     c.server.restore(backup, c.server.index(), first_history + 1);
@@ -334,19 +334,19 @@ TEST_CASE("changes continue in their history, and start over in another one", "[
   }
   SECTION("a cursor of 0.2.0 above the index") {
     c.server.restore(backup, 11, second_history);
-    one->place = position_of(one->place);
+    one->cursor = position_of(one->cursor);
     gone();
   }
   SECTION("a server of 0.2.0, to which a cluster was downgraded, gets the cursor without the history") {
     c.server.history = 0;
     c.server.put("in/k2", "newer");
-    changes resumed(c.client, "in/", one->place);
+    changes resumed(c.client, "in/", one->cursor);
     CHECK_FALSE(*c.run(resumed.is_current(c.within(seconds(5)))));
     auto next = c.run(resumed.next(c.within(seconds(5))));
     REQUIRE(next);
     CHECK_FALSE(next->is_snapshot);
     CHECK(next->changes.size() == 1);
-    CHECK(history_of(next->place) == 0);
+    CHECK(history_of(next->cursor) == 0);
     CHECK(*c.run(resumed.is_current(c.within(seconds(5)))));
   }
 }
@@ -377,25 +377,25 @@ TEST_CASE("a group gets a snapshot of another history, and its state is one of 0
     c.server.put("other", std::to_string(i));
   auto snapshot = c.run(member->next(c.within(seconds(5))));
   REQUIRE(snapshot);
-  REQUIRE(c.run(member->ack(snapshot->place, c.within(seconds(5)))));
+  REQUIRE(c.run(member->ack(snapshot->cursor, c.within(seconds(5)))));
   for (int i = 0; i < 20; ++i)
     c.server.put("in/a", std::to_string(i));
   auto one = c.run(member->next(c.within(seconds(5))));
   auto two = c.run(member->next(c.within(seconds(5))));
   REQUIRE(one);
   REQUIRE(two);
-  CHECK(history_of(one->place) == first_history);
-  REQUIRE(c.run(member->ack(two->place, c.within(seconds(5)))));
+  CHECK(history_of(one->cursor) == first_history);
+  REQUIRE(c.run(member->ack(two->cursor, c.within(seconds(5)))));
   auto state = *c.server.value("group/.state");
   CHECK(state.find('@') == state.npos);
-  CHECK(state.find("[\"done\",\"" + position_of(two->place) + "\"]") != state.npos);
+  CHECK(state.find("[\"done\",\"" + position_of(two->cursor) + "\"]") != state.npos);
   CHECK(c.server.flags("group/.state") == first_history);
   // Acknowledged changes beyond the open ones are not delivered again to the next member.
   REQUIRE(c.run(member->leave(c.within(seconds(5)))));
   member = std::make_unique<consumer>(s, "in/", "group");
   auto again = c.run(member->next(c.within(seconds(5))));
   REQUIRE(again);
-  CHECK(again->place == one->place);
+  CHECK(again->cursor == one->cursor);
   CHECK(again->tries == 2);
 
   REQUIRE(c.run(member->leave(c.within(seconds(5)))));
@@ -415,7 +415,7 @@ TEST_CASE("a group gets a snapshot of another history, and its state is one of 0
   REQUIRE(anew);
   CHECK(anew->is_snapshot);
   CHECK(anew->changes.size() == c.server.all("in/").size());
-  REQUIRE(c.run(next.ack(anew->place, c.within(seconds(5)))));
+  REQUIRE(c.run(next.ack(anew->cursor, c.within(seconds(5)))));
   CHECK(c.server.flags("group/.state") == second_history);
   c.server.put("in/d", "1");
   auto more = c.run(next.next(c.within(seconds(5))));
@@ -474,7 +474,7 @@ TEST_CASE("a mirror follows an original that was restored", "[client]") {
   server.erase("in/k2");
   REQUIRE(c.catch_up(*copying));
   CHECK(c.equal());
-  CHECK(copying->place() == c.copy_server.value("mirror/place"));
+  CHECK(copying->cursor() == c.copy_server.value("mirror/place"));
 }
 
 TEST_CASE("a mirror dies while it copies another history", "[client]") {
@@ -542,7 +542,7 @@ TEST_CASE("a mirror leaves out what the copy rejects, reports it, and copies the
   mirror copying(c.original.client, "in/", c.copy, "copy/", "mirror");
   server.put("in/a", "1");
   REQUIRE(c.catch_up(copying));
-  auto place = c.copy_server.value("mirror/place");
+  auto cursor = c.copy_server.value("mirror/place");
   server.put("in/large", std::string(101, 'v'));
   server.put("in/b", "2");
   REQUIRE(c.catch_up(copying));
@@ -551,7 +551,7 @@ TEST_CASE("a mirror leaves out what the copy rejects, reports it, and copies the
   CHECK(copying.left_out().begin()->first == "in/large");
   CHECK(copying.left_out().begin()->second.find("too large") != std::string::npos);
   // A mirror that starts again tries it again, and reports it.
-  CHECK(c.copy_server.value("mirror/place") == place);
+  CHECK(c.copy_server.value("mirror/place") == cursor);
   mirror next(c.original.client, "in/", c.copy, "copy/", "mirror");
   REQUIRE(c.catch_up(next));
   CHECK(next.left_out().size() == 1);
@@ -576,7 +576,7 @@ TEST_CASE("a mirror leaves out what the copy rejects, reports it, and copies the
   REQUIRE(c.catch_up(after_gap));
   CHECK(after_gap.left_out().empty());
   CHECK(c.equal());
-  CHECK(c.copy_server.value("mirror/place") == after_gap.place());
+  CHECK(c.copy_server.value("mirror/place") == after_gap.cursor());
 }
 
 TEST_CASE("keys that no list can name are left out, and compared with nothing", "[client]") {

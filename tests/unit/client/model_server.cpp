@@ -292,10 +292,10 @@ void model_server::key_request(const parsed& p, const request& q, const reply& d
   auto index = number(p.at("index"));
   if (q.method() == "GET") {
     if (p.has("changes") && dialect_ == dialect::belay) {
-      auto place = p.at("index");
+      auto cursor = p.at("index");
       bool snapshot = p.has("snapshot");
       read(
-          p, [this, key, place, snapshot](bool now) { return look_at_changes(key, place, snapshot, now); }, done);
+          p, [this, key, cursor, snapshot](bool now) { return look_at_changes(key, cursor, snapshot, now); }, done);
     } else if (p.has("recurse"))
       read(
           p, [this, key, index](bool now) { return look_at_prefix(key, index, now); }, done);

@@ -159,7 +159,7 @@ private:
   /// @param results gets what is shown of it; may be null. @returns what is wrong; empty: done
   std::string do_operation(const std::string& op, std::uint64_t index, std::vector<std::string>* results);
   void stamp(const std::string& key, std::uint64_t index, const char* kind = "set");
-  std::optional<answer> look_at_changes(const std::string& prefix, const std::string& place, bool snapshot,
+  std::optional<answer> look_at_changes(const std::string& prefix, const std::string& cursor, bool snapshot,
                                         bool now) const;
   static bool fits(const resource& c, const waiter& w, const std::string& only);
   void read(const parsed& p, std::function<std::optional<answer>(bool)> look, const reply& done);

@@ -138,15 +138,15 @@ void model_server::transaction(const request& q, const reply& done) {
   done(answer(200, "{\"Results\":[" + out + "],\"Errors\":null}"));
 }
 
-std::optional<answer> model_server::look_at_changes(const std::string& prefix, const std::string& place, bool snapshot,
+std::optional<answer> model_server::look_at_changes(const std::string& prefix, const std::string& cursor, bool snapshot,
                                                     bool now) const {
-  auto named = place.find('@');
-  if (named != place.npos && history == 0)
+  auto named = cursor.find('@');
+  if (named != cursor.npos && history == 0)
     return answer(400, "Invalid index");
-  auto dot = place.find('.');
-  auto index = number(place.substr(0, dot));
-  auto behind = std::pair(index, dot == place.npos ? UINT64_MAX : number(place.substr(dot + 1, named - dot - 1)));
-  bool other = named != place.npos && place.substr(named + 1) != hex(history);
+  auto dot = cursor.find('.');
+  auto index = number(cursor.substr(0, dot));
+  auto behind = std::pair(index, dot == cursor.npos ? UINT64_MAX : number(cursor.substr(dot + 1, named - dot - 1)));
+  bool other = named != cursor.npos && cursor.substr(named + 1) != hex(history);
   if (other || (history != 0 && index > index_))
     return answer(410, "the index is of another history");
   json::array list;

@@ -157,7 +157,7 @@ TEST_CASE("scene: a consumer of deletes dies before it has acknowledged", "[clie
   c.server.put("in/a", "1");
   auto before = c.run(member->next(c.within(seconds(5))));
   REQUIRE(before);
-  REQUIRE(c.run(member->ack(before->place, c.within(seconds(5)))));
+  REQUIRE(c.run(member->ack(before->cursor, c.within(seconds(5)))));
   c.server.erase("in/a");
   auto seen = c.run(member->next(c.within(seconds(5))));
   REQUIRE(seen);
@@ -170,12 +170,12 @@ TEST_CASE("scene: a consumer of deletes dies before it has acknowledged", "[clie
   REQUIRE(again);
   INFO("delivered again " << in_ms(c.time.now() - died).count() << " ms after its consumer died");
   CHECK(again->changes.front().key == "in/a");
-  CHECK(again->place == seen->place);
+  CHECK(again->cursor == seen->cursor);
   CHECK(again->tries == 2);
   consumer::writes effect = {{"cleaned/a", "once"}};
-  REQUIRE(c.run(next.ack(again->place, c.within(seconds(5)), effect)));
+  REQUIRE(c.run(next.ack(again->cursor, c.within(seconds(5)), effect)));
   CHECK(c.server.value("cleaned/a") == "once");
-  CHECK(c.run(next.ack(again->place, c.within(seconds(5)), effect)).because() == reason::session);
+  CHECK(c.run(next.ack(again->cursor, c.within(seconds(5)), effect)).because() == reason::session);
   CHECK(c.run(next.next(c.within(minutes(2)))).because() == reason::deadline);
 }
 

@@ -12,9 +12,9 @@ namespace {
 
 version_vector drawn(virtual_time::tape& chance) {
   version_vector v;
-  for (const auto* place : {"a", "b", "c"})
+  for (const auto* site : {"a", "b", "c"})
     for (auto n = chance.draw(3); n > 0; --n)
-      v.count(place);
+      v.count(site);
   return v;
 }
 
