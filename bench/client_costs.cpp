@@ -211,7 +211,7 @@ belay::task<belay::result<int>> open_all(std::vector<std::unique_ptr<belay::sess
     all.push_back(std::make_unique<belay::session>(s.env(), belay::session_options()));
     belay::status opened = co_await all.back()->open(limit);
     if (!opened)
-      co_return opened.why();
+      co_return opened.error();
   }
   co_return n;
 }
@@ -237,7 +237,7 @@ json::object sessions(const settings& s) {
   auto opened =
       c.run<int>([&](belay::session& own, belay::deadline p) { return open_all(all, s.sessions, own, p); }, 60s);
   if (!opened)
-    throw std::runtime_error(opened.why().text());
+    throw std::runtime_error(opened.error().text());
   auto out = kept(s, raw, before);
   auto lived = c.run<int>([&](belay::session& own, belay::deadline p) { return close_all(all, own, p); }, 60s);
   out["lived"] = lived ? *lived : -1;
@@ -255,7 +255,7 @@ json::object clients(const settings& s) {
     all.push_back(std::make_unique<belay::client>(options));
     auto lock = all.back()->lock("costs/own/" + std::to_string(i)).acquire(10s);
     if (!lock)
-      throw std::runtime_error(lock.why().text());
+      throw std::runtime_error(lock.error().text());
     held.push_back(std::move(*lock));
   }
   auto out = kept(s, raw, before);

@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
   auto settings = c.follow(argv[2], how);
   auto ready = settings.wait(10s);
   if (!ready) {
-    std::cerr << "nothing to show: " << ready.why().text() << "\n";
+    std::cerr << "nothing to show: " << ready.error().text() << "\n";
     return 1;
   }
 

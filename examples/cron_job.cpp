@@ -21,7 +21,7 @@ std::string period_now() {
 bool report(const belay::client_lease& lock) {
   for (int step = 1; step <= 3; ++step) {
     if (!lock.safe()) {
-      std::cerr << "the lock was lost: " << lock.lost_because() << "\n";
+      std::cerr << "the lock was lost: " << lock.lost_reason() << "\n";
       return false;
     }
     std::cout << "step " << step << " under fence " << lock.fence() << "\n";
@@ -44,13 +44,13 @@ int main(int argc, char** argv) {
 
   auto lock = c.lock(name + "/lock").acquire(30s);
   if (!lock) {
-    std::cerr << "no lock: " << lock.why().text() << "\n";
+    std::cerr << "no lock: " << lock.error().text() << "\n";
     return 1;
   }
   auto period = period_now();
   auto last = c.get(name + "/done");
   if (!last) {
-    std::cerr << "cannot see what was done: " << last.why().text() << "\n";
+    std::cerr << "cannot see what was done: " << last.error().text() << "\n";
     return 1;
   }
   if (last->found && last->found->value == period) {

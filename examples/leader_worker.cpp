@@ -49,7 +49,7 @@ caf::behavior worker(caf::event_based_actor* self, const belay::caf::coordinator
         self->request(coordinator, caf::infinite, asked).then(still_leads, leads_no_more);
       },
       [=](belay::caf::lost& m) {
-        std::cout << me << " leads no more: " << m.because << std::endl;
+        std::cout << me << " leads no more: " << m.reason << std::endl;
         self->send(self, begin());
       },
   };

@@ -36,7 +36,7 @@ belay::task<belay::result<int>> place_order(belay::session& s, belay::deadline l
   belay::saga work(s, "shop/orders", how);
   auto begun = co_await work.begin(order, limit);
   if (!begun)
-    co_return begun.why();
+    co_return begun.error();
   int done = 0;
   for (const auto* service : services) {
     auto noted = co_await work.step(service, order, limit);
@@ -45,14 +45,14 @@ belay::task<belay::result<int>> place_order(belay::session& s, belay::deadline l
     auto asked = co_await ask(s.env(), service, order, "ordered", work.fence(), limit);
     if (!asked) {
       co_await work.roll_back(limit);
-      co_return asked.why();
+      co_return asked.error();
     }
     if (++done == dies_after)
       std::_Exit(9);
   }
   auto committed = co_await work.commit(limit);
   if (!committed)
-    co_return committed.why();
+    co_return committed.error();
   co_return done;
 }
 
@@ -74,6 +74,6 @@ int main(int argc, char** argv) {
   int dies_after = argc == 4 ? std::stoi(argv[3]) : 0;
   auto make = [&](belay::session& s, belay::deadline limit) { return place_order(s, limit, order, dies_after); };
   auto placed = c.run<int>(make, 30s);
-  std::cout << order << ": " << (placed ? "placed" : placed.why().text()) << "\n";
+  std::cout << order << ": " << (placed ? "placed" : placed.error().text()) << "\n";
   return placed ? 0 : 1;
 }

@@ -41,7 +41,7 @@ net::awaitable<void> under_lock(belay::asio::client& c, std::string name, int st
   auto lock = c.lock("jobs/" + name);
   auto held = co_await lock.acquire(30s, use_awaitable);
   if (!held) {
-    std::cerr << "no lock: " << held.why().text() << "\n";
+    std::cerr << "no lock: " << held.error().text() << "\n";
     co_return;
   }
   // Whichever ends first cancels the other.

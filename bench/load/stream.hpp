@@ -212,11 +212,11 @@ private:
       if (n >= 0 || errno != EAGAIN)
         return n;
       char sealed[16384];
-      ssize_t came = recv(fd, sealed, sizeof sealed, 0);
-      if (came <= 0)
-        return came;
-      drained_ = size_t(came) < sizeof sealed;
-      BIO_write(SSL_get_rbio(ssl_), sealed, int(came));
+      ssize_t bytes_read = recv(fd, sealed, sizeof sealed, 0);
+      if (bytes_read <= 0)
+        return bytes_read;
+      drained_ = size_t(bytes_read) < sizeof sealed;
+      BIO_write(SSL_get_rbio(ssl_), sealed, int(bytes_read));
     }
   }
   ssize_t classified(int n) {

@@ -59,7 +59,7 @@ std::string api_answer::complaint() const {
 }
 
 std::string complaint_about(const api_target& target, const v0::request& q, const v0::answer& a) {
-  if (!a.came())
+  if (!a.received())
     return q.method() + " " + target.where.text() + q.target() + ": " + a.body();
   if (a.status() != 200)
     return unexpected_response(static_cast<std::uint64_t>(a.status()), a.body());
@@ -112,7 +112,7 @@ asio::awaitable<result<api_answer>> api_connection::ask(api_request request) {
     auto asking = exchange(q, request, out.body);
     out.whole = co_await awaited(std::move(asking));
   }
-  if (!out.whole.came())
+  if (!out.whole.received())
     co_return failure{complaint_about(target_, q, out.whole)};
   out.status = static_cast<unsigned>(out.whole.status());
   if (!out.found())

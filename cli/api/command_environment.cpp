@@ -32,7 +32,7 @@ v0::detail::transport_options observed(const api_target& target, std::string sco
 } // namespace
 
 bool passes(const v0::error& why) {
-  switch (why.why()) {
+  switch (why.reason()) {
   case v0::reason::limit:
   case v0::reason::unavailable:
   case v0::reason::no_answer:
@@ -49,14 +49,14 @@ void command_environment::observations::take(const v0::request& q, std::chrono::
   transactions += q.target() == "/v1/txn" && a.status() == 200 ? 1 : 0;
   // The request had no more time than the server was to wait, so the missing response is no sign of
   // a failure.
-  if (!a.came() && a.sent() && std::chrono::ceil<std::chrono::milliseconds>(given) <= longest_wait(q.target()))
+  if (!a.received() && a.sent() && std::chrono::ceil<std::chrono::milliseconds>(given) <= longest_wait(q.target()))
     return;
-  const bool failed = !a.came() || a.status() >= 500;
+  const bool failed = !a.received() || a.status() >= 500;
   if (std::exchange(troubled, failed) == failed || !warn)
     return;
   if (!failed)
     warn({});
-  else if (!a.came())
+  else if (!a.received())
     warn(a.body());
   else
     warn(unexpected_response(static_cast<std::uint64_t>(a.status()), a.body().substr(0, text_max)));

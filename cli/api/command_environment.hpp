@@ -13,7 +13,7 @@ namespace belay::cli {
 
 /// Whether the call ended because its deadline passed or it was stopped. That is not a failure.
 inline bool is_given_up(const v0::error& why) {
-  return why.why() == v0::reason::deadline || why.why() == v0::reason::stopped;
+  return why.reason() == v0::reason::deadline || why.reason() == v0::reason::stopped;
 }
 /// Whether a later retry may succeed: no server responded, or one was overloaded or failed.
 bool passes(const v0::error& why);

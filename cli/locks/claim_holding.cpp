@@ -59,9 +59,9 @@ public:
       had();
       co_return true;
     }
-    if (is_given_up(got.why()))
+    if (is_given_up(got.error()))
       co_return false;
-    co_return failure{got.why().text()};
+    co_return failure{got.error().text()};
   }
 
   asio::awaitable<void> watch() override {
@@ -75,8 +75,8 @@ public:
     auto giving = lease_->release(v0::deadline(sockets_.now() + release_within));
     const auto given = co_await awaited(std::move(giving));
     lease_.reset();
-    if (!given && !is_given_up(given.why()) && !over()) // a lost claim needs no release
-      co_return failure{given.why().text()};
+    if (!given && !is_given_up(given.error()) && !over()) // a lost claim needs no release
+      co_return failure{given.error().text()};
     co_return done{};
   }
 

@@ -72,7 +72,7 @@ v0::task<key_holding::reading> key_holding::read(std::string key, bool consisten
   auto deadline = sockets_.now() + deadline_.limit(answer_limit + (index != 0 ? wait + wait / 16 : 0ms));
   v0::answer a = co_await v0::ask(sockets_, q, deadline, &stopping_);
   reading out;
-  out.retryable = !a.came() || a.status() >= 500 || a.status() == 429;
+  out.retryable = !a.received() || a.status() >= 500 || a.status() == 429;
   out.index = a.number("X-Consul-Index");
   out.fence = a.header("X-Belay-Fence");
   if (a.status() == 404)

@@ -61,7 +61,7 @@ private:
         fence_ = got.whole.header("X-Belay-Fence");
         co_return true;
       }
-      const bool refused = got.whole.came() && got.whole.status() < 500;
+      const bool refused = got.whole.received() && got.whole.status() < 500;
       if (!got.complaint.empty() && (refused || got.whole.body().find("invalid session") != std::string::npos))
         co_return failure{"failed to acquire lock: " + got.complaint};
       const auto reason = got.whole.header("X-Belay-Reason");

@@ -23,7 +23,7 @@ asio::awaitable<status> session_holding::begin(std::string name) {
   const auto opened = co_await awaited(std::move(opening));
   answered_ = lock_clock::now();
   if (!opened)
-    co_return failure{opened.why().text()};
+    co_return failure{opened.error().text()};
   co_return done{};
 }
 

@@ -12,7 +12,7 @@ namespace {
 task<status> first_read(detail::cache_ptr c, deadline limit) {
   result<std::shared_ptr<const key_table>> read = co_await c->it.read(limit);
   if (!read)
-    co_return read.why();
+    co_return read.error();
   co_return nothing();
 }
 
@@ -65,13 +65,13 @@ std::stop_token client_lease::lost() const {
   return over.get_token();
 }
 
-std::string client_lease::lost_because() const {
+std::string client_lease::lost_reason() const {
   if (!parts_)
     return "nothing is held";
   if (parts_->pid != ::getpid())
     return "this process was forked from the one that holds it";
   std::lock_guard guard(parts_->lock);
-  return parts_->because;
+  return parts_->lost_reason;
 }
 
 status client_lease::release(std::chrono::milliseconds limit) {

@@ -94,7 +94,7 @@ error client_parts::run(whose code, job make, bool with_session, milliseconds wi
 result<client_lease> client_parts::take(making<lease> make, milliseconds within, std::stop_token stop) {
   auto got = run_for<lease_ptr>(kept(std::move(make)), true, within, std::move(stop));
   if (!got)
-    return got.why();
+    return got.error();
   return client_lease(std::move(*got));
 }
 

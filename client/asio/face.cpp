@@ -15,7 +15,7 @@ task<void> carry_out(face& f, job make, bool with_session, deadline limit, error
   if (with_session) {
     status opened = co_await f.held_by->open(limit);
     if (!opened) {
-      why = opened.why();
+      why = opened.error();
       co_return;
     }
   }
@@ -39,7 +39,7 @@ task<result<lease_ptr>> keep(face& f, making<lease> make, session& s, deadline l
   task<result<lease>> making = make(s, limit);
   result<lease> h = co_await making;
   if (!h)
-    co_return h.why();
+    co_return h.error();
   auto kept = std::make_shared<lease_parts>(f.weak_from_this(), std::move(*h));
   f.leases.insert(kept);
   f.notify_watchers(*kept);
@@ -92,7 +92,7 @@ void face::notify_watchers(lease_parts& h) {
   h.safe_until = ticks(h.it.safe_until());
   bool gone = (*held_by)->state() == session_state::lost || (*held_by)->state() == session_state::closed;
   if (gone)
-    lose(h, (*held_by)->lost_because().empty() ? "the client was closed" : (*held_by)->lost_because());
+    lose(h, (*held_by)->lost_reason().empty() ? "the client was closed" : (*held_by)->lost_reason());
 }
 
 void face::lose(lease_parts& h, const std::string& why) {
@@ -101,7 +101,7 @@ void face::lose(lease_parts& h, const std::string& why) {
     return;
   {
     std::lock_guard guard(h.lock);
-    h.because = why;
+    h.lost_reason = why;
   }
   // Callers' functions must not run in the middle of a recipe.
   call_back([source = h.lost, to_notify = std::exchange(h.watchers, {})]() mutable {

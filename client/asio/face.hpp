@@ -37,8 +37,8 @@ public:
   std::atomic<std::int64_t> safe_until{0};
   pid_t pid = ::getpid();
   std::stop_source lost;
-  std::mutex lock; ///< protects `because`
-  std::string because;
+  std::mutex lock; ///< protects `lost_reason`
+  std::string lost_reason;
   /// Each is called once on the loop, when the lease is lost or released.
   std::map<std::uint64_t, std::function<void()>> watchers;
 };

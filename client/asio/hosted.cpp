@@ -255,7 +255,7 @@ task<result<client_lease>> show(making<lease_ptr> make, client_lease (*shown)(le
   task<result<lease_ptr>> making = make(s, limit);
   result<lease_ptr> kept = co_await making;
   if (!kept)
-    co_return kept.why();
+    co_return kept.error();
   co_return shown(std::move(*kept));
 }
 

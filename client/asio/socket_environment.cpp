@@ -144,7 +144,7 @@ socket_environment::parts::parts(asio::io_context& l, transport_options o)
   for (const auto& text : options.servers) {
     auto address = parse_server(text);
     if (!address) {
-      wrong = address.why();
+      wrong = address.error();
       return;
     }
     servers.push_back(std::move(*address));
@@ -157,12 +157,12 @@ socket_environment::parts::parts(asio::io_context& l, transport_options o)
   if (!is_plain(options.token))
     wrong = error(outcome::refused, reason::invalid, "the token must not contain control characters");
   tls = options.tls;
-  if (any_tls && !tls && wrong.why() == reason::none) {
+  if (any_tls && !tls && wrong.reason() == reason::none) {
     auto context = tls_context(options);
     if (context)
       tls = *context;
     else
-      wrong = context.why();
+      wrong = context.error();
   }
 }
 
@@ -563,7 +563,7 @@ instant socket_environment::now() {
   return lease_clock::now();
 }
 
-std::uint64_t socket_environment::draw(std::uint64_t n) {
+std::uint64_t socket_environment::random(std::uint64_t n) {
   return parts_->random() % n;
 }
 
@@ -583,11 +583,11 @@ void socket_environment::ask(operation& op, const request& q, instant deadline, 
   auto ticket = op.ticket;
   auto e = std::make_shared<parts::exchange>(op, q, deadline, std::move(bodies), parts_->loop);
   bool full = !parts_->classes.takes(e->kind);
-  parts_->classes.came(e->kind);
+  parts_->classes.arrived(e->kind);
   parts_->exchanges.emplace(ticket, e);
-  if (full || parts_->wrong.why() != reason::none) {
+  if (full || parts_->wrong.reason() != reason::none) {
     auto refused = full ? answer::none(false, "too many requests are waiting", reason::limit)
-                        : answer::none(false, parts_->wrong.text(), parts_->wrong.why());
+                        : answer::none(false, parts_->wrong.text(), parts_->wrong.reason());
     asio::post(parts_->loop, [p = parts_, ticket, refused = std::move(refused)]() mutable {
       p->finish(ticket, false, std::move(refused));
     });

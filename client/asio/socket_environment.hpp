@@ -44,7 +44,7 @@ public:
   ~socket_environment() override;
 
   instant now() override;
-  std::uint64_t draw(std::uint64_t n) override;
+  std::uint64_t random(std::uint64_t n) override;
   void sleep(operation& op, instant until) override;
   void ask(operation& op, const request& q, instant deadline) override;
   void ask(operation& op, const request& q, instant deadline, streamed_bodies bodies);

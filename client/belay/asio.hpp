@@ -75,15 +75,15 @@ inline const ::boost::system::error_category& error_category() {
 
 /// The error as a code, for interfaces that take codes only; the text is lost.
 inline ::boost::system::error_code code_of(const error& e) {
-  auto value = static_cast<int>(e.why());
-  if (e.how() == outcome::unknown)
+  auto value = static_cast<int>(e.reason());
+  if (e.outcome() == outcome::unknown)
     value += error_category_of_belay::unknown_too;
   return ::boost::system::error_code(value, error_category());
 }
 /// No error if the call is done.
 template <class T>
 ::boost::system::error_code code_of(const result<T>& r) {
-  return r ? ::boost::system::error_code() : code_of(r.why());
+  return r ? ::boost::system::error_code() : code_of(r.error());
 }
 /// Whether a code of this category means that the outcome is unknown.
 inline bool is_unknown(const ::boost::system::error_code& code) noexcept {
@@ -257,7 +257,7 @@ public:
   /// Requests a stop, on the client's executor, when the lock is lost. @pre not default-constructed
   std::stop_token lost() const { return it_->lost(); }
   /// Why it was lost; empty if it was not.
-  std::string lost_because() const { return it_ ? it_->lost_because() : "nothing is held"; }
+  std::string lost_reason() const { return it_ ? it_->lost_reason() : "nothing is held"; }
 
   /// void(std::string): why it was lost; empty: released or cancelled. @pre not default-constructed
   template <class Token>
@@ -289,7 +289,7 @@ public:
                 if (std::exchange(*cancelled, true))
                   return;
                 auto it = weak.lock();
-                op->complete(op, it ? it->lost_because() : std::string());
+                op->complete(op, it ? it->lost_reason() : std::string());
               });
           });
         },
@@ -426,7 +426,7 @@ private:
     task<result<belay::client_lease>> taking = make(s, p);
     result<belay::client_lease> taken = co_await taking;
     if (!taken)
-      co_return taken.why();
+      co_return taken.error();
     client_lease out(h, std::move(*taken));
     co_return std::move(out);
   }

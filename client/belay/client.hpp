@@ -81,7 +81,7 @@ public:
   /// short, must not call the client, and must not destroy this.
   std::stop_token lost() const;
   /// Why it was lost; empty if it was not.
-  std::string lost_because() const;
+  std::string lost_reason() const;
   /// Releases it and waits for the response. Only for leases of belay::client.
   status release(std::chrono::milliseconds limit = std::chrono::seconds(5));
 

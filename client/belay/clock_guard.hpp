@@ -6,7 +6,7 @@
 // wrong rate, or a large offset is *distrust*: sessions with this guard are not renewed, and end by
 // their TTL.
 // Survives: a wall clock that is set: only a large offset is distrusted, until a sample finds less.
-// On failure (no server responds): the last verdict stays; rates are compared without servers.
+// On failure (no server responds): the last result stays; rates are compared without servers.
 
 #include <belay/environment.hpp>
 #include <belay/task.hpp>
@@ -20,7 +20,7 @@
 namespace belay {
 inline namespace v0 {
 
-enum class clock_verdict : std::uint8_t { trusted, noticed, distrusted };
+enum class clock_trust : std::uint8_t { trusted, noticed, distrusted };
 
 class clock_guard_options {
 public:
@@ -40,33 +40,33 @@ class clock_guard {
 public:
   explicit clock_guard(environment& env, clock_guard_options options = clock_guard_options());
 
-  /// Requests a server's time and compares the clocks. @returns the new verdict; refused if no
+  /// Requests a server's time and compares the clocks. @returns the new trust; refused if no
   /// server responded
-  task<result<clock_verdict>> sample(deadline limit);
+  task<result<clock_trust>> sample(deadline limit);
   /// Checks the local clocks only.
-  clock_verdict look();
+  clock_trust look();
 
-  clock_verdict verdict() const noexcept { return now_.verdict; }
-  bool trusted() const noexcept { return now_.verdict != clock_verdict::distrusted; }
+  clock_trust trust() const noexcept { return now_.trust; }
+  bool trusted() const noexcept { return now_.trust != clock_trust::distrusted; }
   /// How far the wall clock surely is ahead of the servers' (< 0: behind); 0 if it may be right.
   milliseconds offset() const noexcept { return offset_; }
-  const std::string& because() const noexcept { return now_.because; }
+  const std::string& reason() const noexcept { return now_.reason; }
 
 private:
-  struct judgement {
-    clock_verdict verdict = clock_verdict::trusted;
-    std::string because;
+  struct finding {
+    clock_trust trust = clock_trust::trusted;
+    std::string reason;
   };
-  judgement of_own_clocks();
-  judgement of_offset() const;
-  clock_verdict decide();
+  finding of_own_clocks();
+  finding of_offset() const;
+  clock_trust decide();
 
   environment& env_;
   clock_guard_options options_;
   std::optional<std::pair<instant, std::chrono::system_clock::time_point>> last_;
   milliseconds offset_{0}; ///< from the last sample that got a response
-  judgement own_;
-  judgement now_;
+  finding own_;
+  finding now_;
 };
 
 } // namespace v0

@@ -74,7 +74,7 @@ public:
   static answer none(bool sent, std::string text, reason why = reason::no_answer);
 
   int status() const noexcept { return status_; }
-  bool came() const noexcept { return status_ != 0; }
+  bool received() const noexcept { return status_ != 0; }
   bool sent() const noexcept { return sent_; }
   const std::string& body() const noexcept { return body_; }
   /// `name` in any case. Empty if there is no such header.
@@ -84,7 +84,7 @@ public:
   void add_header(std::string name, std::string value) { headers_.emplace_back(std::move(name), std::move(value)); }
 
   /// The error for a caller that needed success. `changes`: whether the request was a write.
-  error judge(bool changes) const;
+  error to_error(bool changes) const;
 
 private:
   int status_ = 0;
@@ -103,7 +103,7 @@ public:
 
   virtual instant now() = 0;
   /// A random number from 0 to n-1. @pre n > 0
-  virtual std::uint64_t draw(std::uint64_t n) = 0;
+  virtual std::uint64_t random(std::uint64_t n) = 0;
 
   // Each operation ends once, by operation::finish, from the loop, never inside these calls.
   virtual void sleep(operation& op, instant until) = 0;
@@ -161,7 +161,7 @@ public:
   bool stopped() const noexcept { return (stop_ && stop_->stopped()) || (other_ && other_->stopped()); }
   bool over(instant now) const noexcept { return stopped() || now >= at_; }
   /// Whether it was stopped or the deadline has passed. @pre over()
-  error why() const;
+  v0::error error() const;
 
 private:
   instant at_;
@@ -241,7 +241,7 @@ private:
   bool sent_ = false;
 };
 
-/// Usage: `auto came = co_await sleep_until(env, t);`
+/// Usage: `auto reached = co_await sleep_until(env, t);`
 inline sleeping sleep_until(environment& env, instant until, stop_source* one = nullptr,
                             stop_source* other = nullptr) noexcept {
   return sleeping(env, until, one, other);

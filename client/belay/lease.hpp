@@ -34,7 +34,7 @@ class lease {
 public:
   lease() = default;
   /// Created by a recipe before its first request: from now on something may have to be released.
-  lease(session& s, detail::pending_release how, session::turn t);
+  lease(v0::session& s, detail::pending_release how, v0::session::turn t);
   lease(lease&& other) noexcept;
   lease& operator=(lease&& other) noexcept;
   ~lease() { drop(); }
@@ -48,7 +48,7 @@ public:
   bool safe() const;
   /// Stops when it is lost.
   stop_source& ended() noexcept { return session_->ended(); }
-  session& whose() noexcept { return *session_; }
+  v0::session& session() noexcept { return *session_; }
   /// Empty if it is not held by a claim.
   const std::string& claim_id() const noexcept { return claim_id_; }
 
@@ -70,10 +70,10 @@ public:
 private:
   bool same_session() const;
 
-  session* session_ = nullptr;
+  v0::session* session_ = nullptr;
   std::string session_id_;
   detail::pending_release pending_;
-  session::turn turn_;
+  v0::session::turn turn_;
   std::uint64_t fence_ = 0;
   std::string claim_id_;
   bool granted_ = false;

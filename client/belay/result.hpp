@@ -1,6 +1,7 @@
 #pragma once
-// The result of a call. *Done*: it took effect. *Refused*: it has no effect, now or later. *Unknown*:
-// the response was lost, and it may have an effect. Only the caller can decide whether to retry.
+// The result of a call. *Done*: it took effect. *Refused*: it has no effect, now or later.
+// *Unknown*: the response was lost, and it may have an effect. Only the caller can decide whether
+// to retry.
 
 #include <chrono>
 #include <cstdint>
@@ -36,16 +37,16 @@ enum class reason : std::uint8_t {
   closed,      ///< the client is closed, or this is the child of a fork
 };
 
-std::string_view name_of(reason why) noexcept;
+std::string_view name_of(reason r) noexcept;
 
 class error {
 public:
   error() = default;
-  error(outcome how, reason why, std::string text, int status = 0)
-      : how_(how), why_(why), status_(status), text_(std::move(text)) {}
+  error(v0::outcome outcome, v0::reason reason, std::string text, int status = 0)
+      : outcome_(outcome), reason_(reason), status_(status), text_(std::move(text)) {}
 
-  outcome how() const noexcept { return how_; }
-  reason why() const noexcept { return why_; }
+  v0::outcome outcome() const noexcept { return outcome_; }
+  v0::reason reason() const noexcept { return reason_; }
   /// The error as text, for people and logs.
   const std::string& text() const noexcept { return text_; }
   /// HTTP status of the response that decided; 0 if none did.
@@ -55,8 +56,8 @@ public:
   void set_retry_after(std::chrono::milliseconds t) noexcept { retry_after_ = t; }
 
 private:
-  outcome how_ = outcome::refused;
-  reason why_ = reason::none;
+  v0::outcome outcome_ = v0::outcome::refused;
+  v0::reason reason_ = v0::reason::none;
   int status_ = 0;
   std::string text_;
   std::chrono::milliseconds retry_after_{0};
@@ -69,12 +70,12 @@ template <class T>
 class [[nodiscard]] result {
 public:
   result(T value) : value_(std::move(value)) {}
-  result(error why) : error_(std::move(why)) {}
+  result(v0::error error) : error_(std::move(error)) {}
 
-  outcome how() const noexcept { return value_ ? outcome::done : error_.how(); }
+  v0::outcome outcome() const noexcept { return value_ ? v0::outcome::done : error_.outcome(); }
   bool done() const noexcept { return value_.has_value(); }
-  bool refused() const noexcept { return how() == outcome::refused; }
-  bool unknown() const noexcept { return how() == outcome::unknown; }
+  bool refused() const noexcept { return outcome() == v0::outcome::refused; }
+  bool unknown() const noexcept { return outcome() == v0::outcome::unknown; }
   explicit operator bool() const noexcept { return done(); }
 
   T& operator*() noexcept { return *value_; }
@@ -83,13 +84,13 @@ public:
   const T* operator->() const noexcept { return &*value_; }
 
   /// @pre !done()
-  const error& why() const noexcept { return error_; }
+  const v0::error& error() const noexcept { return error_; }
   /// reason::none if the call is done.
-  reason because() const noexcept { return value_ ? reason::none : error_.why(); }
+  v0::reason reason() const noexcept { return value_ ? v0::reason::none : error_.reason(); }
 
 private:
   std::optional<T> value_;
-  error error_;
+  v0::error error_;
 };
 
 /// The result of calls that return no value.

@@ -132,7 +132,7 @@ public:
   /// Whether it is certain that no server has ended it.
   bool safe();
   /// Why it was lost; empty if it was not.
-  const std::string& lost_because() const noexcept { return lost_because_; }
+  const std::string& lost_reason() const noexcept { return lost_reason_; }
   /// Stops when the session is lost or closed; open() resets it.
   stop_source& ended() noexcept { return ended_; }
   /// Called on the loop after changes of state() and safe_until(). It must not destroy the session.
@@ -191,7 +191,7 @@ private:
   std::string id_;
   instant safe_until_{};
   instant renew_at_{};
-  std::string lost_because_;
+  std::string lost_reason_;
   bool has_claims_ = false;
   bool probed_ = false;
   bool closing_ = false;

@@ -41,8 +41,8 @@ void destroy_on_own_thread(::caf::actor_system& system, transport* over) {
 
 ::caf::error error_to_send(const error& why) {
   // CAF treats zero as no error.
-  auto code = static_cast<std::uint8_t>(static_cast<std::uint8_t>(why.why()) + 1);
-  if (why.how() == outcome::unknown)
+  auto code = static_cast<std::uint8_t>(static_cast<std::uint8_t>(why.reason()) + 1);
+  if (why.outcome() == outcome::unknown)
     code |= unknown_bit;
   return ::caf::error(code, category, ::caf::make_message(why.text()));
 }

@@ -113,7 +113,7 @@ coordinator_self::behavior_type coordinator_state::make_behavior() {
         return nothing_more();
       },
       [this](answered& m) {
-        env_->answered(m.ticket, std::move(m.came));
+        env_->answered(m.ticket, std::move(m.received));
         settle();
       },
       [this](const tick& m) {
@@ -189,10 +189,10 @@ void coordinator_state::exit_message(::caf::exit_msg& m) {
     ended(m.source);
 }
 
-void coordinator_state::begin_to_close(::caf::error because) {
+void coordinator_state::begin_to_close(::caf::error cause) {
   if (std::exchange(closing_, true))
     return;
-  because_ = std::move(because);
+  cause_ = std::move(cause);
   while (!calls_.empty())
     finish(calls_.begin()->first, error_to_send(closed()));
   while (!leases_.empty())
@@ -214,23 +214,23 @@ task<void> coordinator_state::close_session(deadline limit) {
 void coordinator_state::look_for_losses() {
   if ((*session_)->state() != session_state::lost)
     return;
-  std::string because = (*session_)->lost_because();
+  std::string cause = (*session_)->lost_reason();
   while (!leases_.empty())
-    lose(leases_.begin(), because);
+    lose(leases_.begin(), cause);
 }
 
 void coordinator_state::notify_lost(const party& holder, std::uint64_t id, const std::string& name,
-                                    const std::string& because) {
+                                    const std::string& cause) {
   if (auto there = ::caf::actor_cast<::caf::strong_actor_ptr>(holder))
     there->enqueue(ctrl(), ::caf::make_message_id(::caf::message_priority::high),
-                   ::caf::make_message(lost{id, name, because}), context());
+                   ::caf::make_message(lost{id, name, cause}), context());
 }
 
-void coordinator_state::lose(std::map<std::uint64_t, holding>::iterator h, const std::string& because) {
+void coordinator_state::lose(std::map<std::uint64_t, holding>::iterator h, const std::string& cause) {
   auto id = h->first;
   auto gone = std::move(h->second);
   leases_.erase(h);
-  notify_lost(gone.holder, id, gone.name, because);
+  notify_lost(gone.holder, id, gone.name, cause);
   leave(gone.holder);
 }
 
@@ -244,7 +244,7 @@ void coordinator_state::settle() {
     return;
   for (auto& closer : std::exchange(closers_, {}))
     closer.deliver(::caf::message());
-  quit(because_);
+  quit(cause_);
 }
 
 } // namespace detail

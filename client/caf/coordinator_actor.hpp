@@ -24,7 +24,7 @@ namespace detail {
 /// Sent to itself, from the transport's thread.
 struct answered {
   std::uint64_t ticket;
-  answer came;
+  answer received;
 };
 /// Sent to itself. Timers cannot be cancelled: only the newest number counts.
 struct tick {
@@ -137,11 +137,11 @@ private:
   void leave(const party& who);
   void ended(const party& who);
   void exit_message(::caf::exit_msg& m);
-  void begin_to_close(::caf::error because);
+  void begin_to_close(::caf::error cause);
   task<void> close_session(deadline limit);
   void look_for_losses();
-  void notify_lost(const party& holder, std::uint64_t id, const std::string& name, const std::string& because);
-  void lose(std::map<std::uint64_t, holding>::iterator h, const std::string& because);
+  void notify_lost(const party& holder, std::uint64_t id, const std::string& name, const std::string& cause);
+  void lose(std::map<std::uint64_t, holding>::iterator h, const std::string& cause);
   /// Called after each handler: finishes stopped operations, destroys ended coroutines and this.
   void settle();
 
@@ -159,7 +159,7 @@ private:
   std::vector<task<void>> over_;
   bool closing_ = false;
   bool closed_ = false;
-  ::caf::error because_;
+  ::caf::error cause_;
   std::vector<::caf::response_promise> closers_;
   task<void> close_;
 };

@@ -56,7 +56,7 @@ std::uint64_t coordinator_state::enter(replies to, bound how) {
     why = error(outcome::refused, reason::limit, "the coordinator has reached its maximum of held locks");
   else if (waits && !sender)
     why = error(outcome::refused, reason::invalid, "the request has no sender");
-  if (why.why() != reason::none) {
+  if (why.reason() != reason::none) {
     if (needs_reply)
       make_response_promise().deliver(error_to_send(why));
     return 0;
@@ -83,7 +83,7 @@ void coordinator_state::finish(std::uint64_t number, const status& what) {
   if (what)
     finish(number, ::caf::message());
   else
-    finish(number, error_to_send(what.why()));
+    finish(number, error_to_send(what.error()));
 }
 
 void coordinator_state::forget_call(std::uint64_t number) {
@@ -143,7 +143,7 @@ task<void> coordinator_state::serve_take(std::uint64_t number, std::string name,
   task<result<lease>> making = make(**session_, limit);
   result<lease> h = co_await making;
   if (!h) {
-    finish(number, error_to_send(h.why()));
+    finish(number, error_to_send(h.error()));
     co_return;
   }
   auto id = next_hold_++;
@@ -212,7 +212,7 @@ task<void> coordinator_state::serve_transfer(std::uint64_t number, std::uint64_t
   if (kept)
     keep(id, std::move(h), holder, name);
   else if (passed.refused())
-    notify_lost(holder, id, name, (*session_)->lost_because());
+    notify_lost(holder, id, name, (*session_)->lost_reason());
   finish(number, passed);
 }
 
@@ -227,7 +227,7 @@ task<void> coordinator_state::serve_who_leads(std::uint64_t number, who_leads m,
   task<result<std::optional<leader>>> looking = belay::detail::current_leader(**session_, m.name, m.how, limit);
   result<std::optional<leader>> now = co_await looking;
   if (!now) {
-    finish(number, error_to_send(now.why()));
+    finish(number, error_to_send(now.error()));
     co_return;
   }
   leadership out;
@@ -245,7 +245,7 @@ task<void> coordinator_state::serve_get(std::uint64_t number, get m, deadline li
   if (read)
     finish(number, as_message(m.key, *read));
   else
-    finish(number, error_to_send(read.why()));
+    finish(number, error_to_send(read.error()));
 }
 
 task<void> coordinator_state::serve_put(std::uint64_t number, put m, deadline limit) {
@@ -278,7 +278,7 @@ void coordinator_state::end_follow(const unfollow& m) {
 task<void> coordinator_state::serve_follow(std::uint64_t number, std::string key, deadline limit) {
   result<reading> first = co_await read_key(*env_, key, limit);
   if (!first) {
-    finish(number, error_to_send(first.why()));
+    finish(number, error_to_send(first.error()));
     co_return;
   }
   auto& f = *follows_.at(number);
@@ -336,7 +336,7 @@ session_now coordinator_state::session_as_it_is() {
   out.id = s.id();
   auto left = std::chrono::floor<milliseconds>(s.safe_until() - env_->now());
   out.safe_for = s.safe() ? left : milliseconds(0);
-  out.lost_because = s.lost_because();
+  out.lost_reason = s.lost_reason();
   out.leases = leases_.size();
   out.calls = calls_.size();
   return out;

@@ -105,9 +105,9 @@ task<result<change_batch>> changes::next(deadline limit) {
       out.changes = changes_of(std::move(*listed));
       out.is_snapshot = true;
     } else {
-      error why = a.judge(false);
-      if (!a.came() && limit.over(env_.now()))
-        why = limit.why();
+      error why = a.to_error(false);
+      if (!a.received() && limit.over(env_.now()))
+        why = limit.error();
       co_return why;
     }
     out.is_newest = out.is_snapshot && snapshot;
@@ -123,7 +123,7 @@ task<result<change_batch>> changes::next(deadline limit) {
     if (something && !(first && out.is_snapshot))
       co_return out;
     if (limit.over(env_.now()))
-      co_return limit.why();
+      co_return limit.error();
   }
 }
 
@@ -147,9 +147,9 @@ task<result<bool>> changes::is_current(deadline limit) {
       co_return response->empty();
     if (a.status() == 200 || a.status() == 404)
       co_return a.header("X-Consul-Index") == cursor_;
-    error why = a.judge(false);
-    if (!a.came() && limit.over(env_.now()))
-      why = limit.why();
+    error why = a.to_error(false);
+    if (!a.received() && limit.over(env_.now()))
+      why = limit.error();
     co_return why;
   }
 }
@@ -243,7 +243,7 @@ status file_cursor::store(const std::string& cursor) const {
 task<result<std::string>> key_cursor::load(deadline limit) {
   result<reading> now = co_await read_key(env_, key_, limit);
   if (!now)
-    co_return now.why();
+    co_return now.error();
   std::string cursor;
   if (now->found)
     cursor = detail::cursor_parts{now->found->value, now->found->flags}.text();
@@ -261,7 +261,7 @@ task<result<std::string>> key_cursor::store(std::string cursor, deadline limit) 
   backoff pauses;
   result<entry> there = co_await detail::update_entry(env_, key_, forwards, limit, pauses);
   if (!there)
-    co_return there.why();
+    co_return there.error();
   auto out = detail::cursor_parts{there->value, there->flags}.text();
   co_return out;
 }

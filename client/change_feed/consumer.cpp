@@ -69,13 +69,13 @@ task<status> consumer::become_active(deadline limit) {
   mutex lock(session_, name_ + "/.lock");
   result<lease> held = co_await lock.acquire(limit);
   if (!held)
-    co_return held.why();
+    co_return held.error();
   lease_ = std::move(*held);
   session_id_ = session_.id();
   result<reading> kept = co_await read_key(session_.env(), name_ + "/.state", limit);
   if (!kept) {
     give_up();
-    co_return kept.why();
+    co_return kept.error();
   }
   index_ = kept->found ? kept->found->index : 0;
   if (kept->found && !read_state(kept->found->value)) {
@@ -106,7 +106,7 @@ task<status> consumer::keep_state(writes effect, deadline limit) {
     co_return nothing();
   }
   if (!detail::is_conflict(made)) {
-    error why = made.judge();
+    error why = made.to_error();
     co_return why;
   }
   if (made.lost)
@@ -119,7 +119,7 @@ task<status> consumer::fetch(deadline limit) {
   auto source = source_;
   result<change_batch> batch = co_await source->next(limit);
   if (!batch)
-    co_return batch.why();
+    co_return batch.error();
   // An ack may have found out meanwhile that this member is no longer active.
   if (source_ != source)
     co_return not_active();
@@ -178,7 +178,7 @@ task<result<delivery>> consumer::next(deadline limit) {
   for (;;) {
     status active = co_await become_active(limit);
     if (!active)
-      co_return active.why();
+      co_return active.error();
     auto now = env.now();
     auto soonest = instant::max();
     std::string buried;
@@ -202,24 +202,24 @@ task<result<delivery>> consumer::next(deadline limit) {
       writes dead = {{name_ + "/dead/" + buried, detail::text_of(letter)}};
       status gone = co_await finish(buried, dead, limit);
       if (!gone && limit.over(env.now()))
-        co_return gone.why();
+        co_return gone.error();
       continue;
     }
     if (limit.over(now))
-      co_return limit.why();
+      co_return limit.error();
     if (open_.size() >= options_.unacknowledged_max) {
       co_await sleep_until(env, std::min(soonest, limit.at()), limit.stop(), &bell_);
       continue;
     }
     deadline until_due(std::min(soonest, limit.at()), limit.stop(), &bell_);
     status more = co_await fetch(until_due);
-    bool waited = more.because() == reason::deadline || more.because() == reason::stopped;
+    bool waited = more.reason() == reason::deadline || more.reason() == reason::stopped;
     if (!more && !waited && !session_.safe())
       co_return not_active();
-    if (!more && !waited && more.because() != reason::session && limit.over(env.now()))
-      co_return more.why();
+    if (!more && !waited && more.reason() != reason::session && limit.over(env.now()))
+      co_return more.error();
     if (!more && !waited) {
-      auto later = env.now() + milliseconds(100 + env.draw(400));
+      auto later = env.now() + milliseconds(100 + env.random(400));
       co_await sleep_until(env, later, limit);
     }
   }
@@ -231,7 +231,7 @@ task<status> consumer::finish(std::string cursor, writes effect, deadline limit)
   session::turn mine(session_, "consumer/" + name_);
   while (!mine.has_come()) {
     if (limit.over(env.now()))
-      co_return limit.why();
+      co_return limit.error();
     co_await sleep_until(env, limit.at(), limit.stop(), &session_.turns());
   }
   auto position = position_of(cursor);

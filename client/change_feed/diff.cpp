@@ -39,14 +39,14 @@ struct listing {
 task<result<listing>> list(environment& env, std::string prefix, deadline limit) {
   result<tree_reading> now = co_await read_tree(env, prefix, limit);
   if (!now)
-    co_return now.why();
+    co_return now.error();
   listing out;
   for (auto& e : now->found) {
     auto key = e.key.substr(prefix.size());
     if (detail::is_ambiguous(e.key) && !CLIENT_MUTANT(unnameable_keys_compared)) {
       result<reading> named = co_await read_key(env, e.key, limit);
       if (!named)
-        co_return named.why();
+        co_return named.error();
       if (!named->found || named->found->index != e.index) {
         out.unnameable.insert(std::move(key));
         continue;
@@ -143,7 +143,7 @@ std::vector<std::size_t> key_digests::differing(const key_digests& other) const 
 task<result<key_digests>> digests(environment& env, std::string prefix, deadline limit) {
   result<listing> now = co_await list(env, prefix, limit);
   if (!now)
-    co_return now.why();
+    co_return now.error();
   if (!now->unnameable.empty())
     co_return error(outcome::refused, reason::invalid,
                     "the name of a key is not UTF-8: " + prefix + *now->unnameable.begin());
@@ -157,10 +157,10 @@ task<result<std::vector<difference>>> diff(environment& original, std::string pr
   for (bool first : {true, false}) {
     result<listing> ours = co_await list(original, prefix, limit);
     if (!ours)
-      co_return ours.why();
+      co_return ours.error();
     result<listing> theirs = co_await list(copy, copy_prefix, limit);
     if (!theirs)
-      co_return theirs.why();
+      co_return theirs.error();
     auto now = differences(*ours, *theirs);
     if (now.empty() || (first && CLIENT_MUTANT(moving_keys_told)))
       co_return now;

@@ -36,7 +36,7 @@ task<status> mirror::read_notes(deadline limit) {
   std::string below = name_ + "/at/";
   result<tree_reading> now = co_await read_tree(copy_, below, limit);
   if (!now)
-    co_return now.why();
+    co_return now.error();
   auto before = std::exchange(notes_, {});
   for (const auto& e : now->found) {
     auto space = e.value.find(' ');
@@ -59,7 +59,7 @@ task<status> mirror::read_notes(deadline limit) {
 task<status> mirror::read_cursor(deadline limit) {
   result<reading> now = co_await read_key(copy_, name_ + "/place", limit);
   if (!now)
-    co_return now.why();
+    co_return now.error();
   kept_ = kept_cursor();
   if (now->found) {
     kept_.position = now->found->value;
@@ -114,12 +114,12 @@ task<result<mirror::standing>> mirror::take_on(const change_batch& b, deadline l
   backoff pauses(milliseconds(50));
   detail::decision made = co_await detail::write_once(copy_, q, limit, pauses, detail::repeats::harmless);
   if (made.last.status() != 200) {
-    error why = made.judge();
+    error why = made.to_error();
     co_return why;
   }
   status read = co_await read_cursor(limit);
   if (!read)
-    co_return read.why();
+    co_return read.error();
   auto where = kept_.history == history_ ? standing::ours : standing::taken_over;
   co_return where;
 }
@@ -153,7 +153,7 @@ task<result<mirror::naming>> mirror::naming_of(const key_change& c, deadline lim
     co_return naming::exact;
   result<reading> exact = co_await read_key(original_, c.key, limit);
   if (!exact)
-    co_return exact.why();
+    co_return exact.error();
   auto out = exact->found ? naming::none_left : naming::exact;
   if (c.kind == change_kind::set) {
     bool is_it = exact->found && exact->found->index >= c.index;
@@ -162,7 +162,7 @@ task<result<mirror::naming>> mirror::naming_of(const key_change& c, deadline lim
   }
   result<tree_reading> all = co_await read_tree(original_, prefix_, limit);
   if (!all)
-    co_return all.why();
+    co_return all.error();
   auto shown = std::count_if(all->found.begin(), all->found.end(), [&](const entry& e) { return e.key == c.key; });
   if (shown > (exact->found ? 1 : 0))
     out = naming::misnamed;
@@ -183,7 +183,7 @@ task<result<mirror::standing>> mirror::copy_one(key_change c, deadline limit) {
   }
   result<naming> named = co_await naming_of(c, limit);
   if (!named)
-    co_return named.why();
+    co_return named.error();
   if (*named == naming::misnamed)
     left_out_[c.key] = "its name is not UTF-8, so that no list of keys can contain it";
   if (*named == naming::none_left)
@@ -219,7 +219,7 @@ task<result<mirror::standing>> mirror::copy_one(key_change c, deadline limit) {
       co_return standing::ours;
     }
     bool refused = is_of_the_key(made.last.status());
-    std::string why_not = made.judge().text();
+    std::string why_not = made.to_error().text();
     if (detail::is_conflict(made)) {
       auto failed = detail::txn_failure_in(made.last.body());
       refused = !note_has_changed(failed);
@@ -230,16 +230,16 @@ task<result<mirror::standing>> mirror::copy_one(key_change c, deadline limit) {
     if (refused)
       co_return standing::ours;
     if (!detail::is_conflict(made)) {
-      error why = made.judge();
+      error why = made.to_error();
       co_return why;
     }
     // Another mirror was faster, or this one was and the response was lost.
     status read = co_await read_notes(limit);
     if (!read)
-      co_return read.why();
+      co_return read.error();
     status placed = co_await read_cursor(limit);
     if (!placed)
-      co_return placed.why();
+      co_return placed.error();
     if (history_ != 0 && kept_.history != 0 && kept_.history != history_)
       co_return standing::taken_over;
   }
@@ -279,7 +279,7 @@ task<result<mirror::standing>> mirror::store_cursor(std::string cursor, deadline
       co_return standing::ours;
     status read = co_await read_cursor(limit);
     if (!read)
-      co_return read.why();
+      co_return read.error();
     if (wanted.history != 0 && kept_.history != 0 && kept_.history != wanted.history)
       co_return standing::taken_over;
     bool later = kept_.index == 0 || went_back || is_behind(wanted.position, kept_.position);
@@ -293,13 +293,13 @@ task<result<mirror::standing>> mirror::store_cursor(std::string cursor, deadline
     if (detail::says_true(made.last))
       continue; // the next round reads its new index
     if (made.last.status() != 200) {
-      error why = made.judge();
+      error why = made.to_error();
       co_return why;
     }
     auto again = copy_.now() + pauses.next(copy_);
-    bool came = co_await sleep_until(copy_, again, limit);
-    if (!came)
-      co_return limit.why();
+    bool reached = co_await sleep_until(copy_, again, limit);
+    if (!reached)
+      co_return limit.error();
   }
 }
 
@@ -334,13 +334,13 @@ task<status> mirror::step(deadline limit) {
     co_return begun;
   result<change_batch> batch = co_await source_->next(limit);
   if (!batch)
-    co_return batch.why();
+    co_return batch.error();
   result<standing> copied = co_await copy_all(*batch, limit);
   // Continue from the stored cursor, with the records as they are.
   if (!copied || *copied == standing::taken_over)
     source_.reset();
   if (!copied)
-    co_return copied.why();
+    co_return copied.error();
   if (*copied == standing::ours)
     reached_ = position_of(batch->cursor);
   co_return nothing();
@@ -349,7 +349,7 @@ task<status> mirror::step(deadline limit) {
 task<result<bool>> mirror::is_current(deadline limit) {
   status begun = co_await begin(limit);
   if (!begun)
-    co_return begun.why();
+    co_return begun.error();
   result<bool> current = co_await source_->is_current(limit);
   co_return current;
 }
@@ -357,13 +357,13 @@ task<result<bool>> mirror::is_current(deadline limit) {
 task<result<std::uint64_t>> mirror::repair(deadline limit) {
   status read = co_await read_notes(limit);
   if (!read)
-    co_return read.why();
+    co_return read.error();
   result<tree_reading> theirs = co_await read_tree(copy_, copy_prefix_, limit);
   if (!theirs)
-    co_return theirs.why();
+    co_return theirs.error();
   result<tree_reading> ours = co_await read_tree(original_, prefix_, limit);
   if (!ours)
-    co_return ours.why();
+    co_return ours.error();
   std::map<std::string, entry> copies;
   for (auto& e : theirs->found)
     copies[e.key] = e;
@@ -385,7 +385,7 @@ task<result<std::uint64_t>> mirror::repair(deadline limit) {
       ++written;
     bool decided = detail::is_made(made) || detail::is_conflict(made);
     if (!decided) {
-      error why = made.judge();
+      error why = made.to_error();
       co_return why;
     }
   }

@@ -11,15 +11,15 @@ inline namespace v0 {
 milliseconds backoff::next(environment& env) {
   auto bound = bound_;
   bound_ = std::min(bound_ * 2, longest_);
-  return milliseconds(1 + static_cast<std::int64_t>(env.draw(static_cast<std::uint64_t>(bound.count()))));
+  return milliseconds(1 + static_cast<std::int64_t>(env.random(static_cast<std::uint64_t>(bound.count()))));
 }
 
 namespace detail {
 
 bool is_failure(const answer& a) {
-  if (!a.came())
-    return a.judge(true).why() != reason::invalid;
-  return a.status() >= 500 && a.judge(true).how() == outcome::unknown;
+  if (!a.received())
+    return a.to_error(true).reason() != reason::invalid;
+  return a.status() >= 500 && a.to_error(true).outcome() == outcome::unknown;
 }
 
 bool knows_no_keys(const answer& a) {
@@ -50,7 +50,7 @@ std::string fresh_id(environment& env) {
   static constexpr char digits[] = "0123456789abcdef";
   std::string out;
   for (int i = 0; i < 32; ++i)
-    out += digits[env.draw(16)];
+    out += digits[env.random(16)];
   return out;
 }
 
@@ -65,16 +65,16 @@ task<answer> ask_until_answered(environment& env, request q, deadline limit, mil
     auto again = env.now() + pauses.next(env);
     if (again >= limit.at())
       co_return a;
-    bool came = co_await sleep_until(env, again, limit);
-    if (!came)
+    bool reached = co_await sleep_until(env, again, limit);
+    if (!reached)
       co_return a;
   }
 }
 
-error decision::judge() const {
-  error why = last.judge(true);
-  if (lost && why.how() != outcome::unknown)
-    return error(outcome::unknown, why.why(), "a response was lost before: " + why.text(), why.status());
+error decision::to_error() const {
+  error why = last.to_error(true);
+  if (lost && why.outcome() != outcome::unknown)
+    return error(outcome::unknown, why.reason(), "a response was lost before: " + why.text(), why.status());
   return why;
 }
 
@@ -124,7 +124,7 @@ task<decision> write_once(environment& env, request plain, deadline limit, backo
       continue;
     }
     bool failed = is_failure(a);
-    bool unknown = failed && a.judge(true).how() == outcome::unknown;
+    bool unknown = failed && a.to_error(true).outcome() == outcome::unknown;
     if (unknown && keyed) {
       answer cancelled = co_await cancel_write(env, key, limit);
       auto became = outcome_in(cancelled);
@@ -141,8 +141,8 @@ task<decision> write_once(environment& env, request plain, deadline limit, backo
       co_return out;
     }
     lost = lost || unknown;
-    bool came = co_await sleep_until(env, again, limit);
-    if (!came) {
+    bool reached = co_await sleep_until(env, again, limit);
+    if (!reached) {
       decision out(std::move(a), lost);
       co_return out;
     }

@@ -26,7 +26,7 @@ struct decision {
   decision(answer a, bool l) : last(std::move(a)), lost(l) {}
 
   /// The error of a write that did not succeed.
-  error judge() const;
+  error to_error() const;
 };
 
 /// Whether a write may be repeated on servers that do not support idempotency keys.

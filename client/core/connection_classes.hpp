@@ -48,7 +48,7 @@ public:
     auto all = there_[connection_class::urgent] + there_[connection_class::brief] + there_[connection_class::waiting];
     return all < requests_ && (r == connection_class::brief || there_[r] < requests_waiting_);
   }
-  void came(connection_class r) noexcept { ++there_[r]; }
+  void arrived(connection_class r) noexcept { ++there_[r]; }
   void gone(connection_class r) noexcept { --there_[r]; }
 
   /// Whether one more request of this class gets a connection.

@@ -12,7 +12,7 @@ task<result<entry>> update_entry(environment& env, std::string key, const entry_
   for (;;) {
     auto before = co_await read_key(env, key, limit);
     if (!before)
-      co_return before.why();
+      co_return before.error();
     std::optional<value_and_flags> wanted = fn(before->found);
     if (!wanted) {
       if (before->found)
@@ -36,7 +36,7 @@ task<result<entry>> update_entry(environment& env, std::string key, const entry_
       co_return now;
     }
     if (made.last.status() != 200) {
-      error why = made.judge();
+      error why = made.to_error();
       co_return why;
     }
     // This try had no effect. If a response was lost, an earlier try may have written a value that
@@ -46,9 +46,9 @@ task<result<entry>> update_entry(environment& env, std::string key, const entry_
     auto again = env.now() + pauses.next(env);
     if (again >= limit.at())
       co_return error(outcome::refused, reason::index, "other clients wrote first until the deadline");
-    bool came = co_await sleep_until(env, again, limit);
-    if (!came)
-      co_return limit.why();
+    bool reached = co_await sleep_until(env, again, limit);
+    if (!reached)
+      co_return limit.error();
   }
 }
 

@@ -49,11 +49,11 @@ lease_clock::time_point lease_clock::now() noexcept {
   return time_point(std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec));
 }
 
-std::string_view name_of(reason why) noexcept {
+std::string_view name_of(reason r) noexcept {
   static constexpr std::string_view names[] = {
       "none",    "held",      "lock-delay", "queued", "index",       "absent",      "bounds",    "deadline", "stopped",
       "session", "forbidden", "invalid",    "limit",  "unsupported", "unavailable", "no-answer", "server",   "closed"};
-  return names[static_cast<std::size_t>(why)];
+  return names[static_cast<std::size_t>(r)];
 }
 
 std::string request::path_of(std::string_view path, std::string_view name) {
@@ -117,8 +117,8 @@ std::uint64_t answer::number(std::string_view name) const noexcept {
   return ok == std::errc{} && end == text.data() + text.size() ? n : 0;
 }
 
-error answer::judge(bool changes) const {
-  if (!came()) {
+error answer::to_error(bool changes) const {
+  if (!received()) {
     auto how = sent_ && changes ? outcome::unknown : outcome::refused;
     auto why = !sent_ && why_ == reason::no_answer ? reason::unavailable : why_;
     return error(how, why, body_);
@@ -193,12 +193,12 @@ void stop_source::wake_all() {
       h->op->env_.stop(*h->op);
 }
 
-error deadline::why() const {
+error deadline::error() const {
   if (stop_ && stop_->stopped())
-    return error(outcome::refused, reason::stopped, "stopped by the caller");
+    return v0::error(outcome::refused, reason::stopped, "stopped by the caller");
   if (stopped())
-    return error(outcome::refused, reason::session, "the session has ended");
-  return error(outcome::refused, reason::deadline, "the deadline has passed");
+    return v0::error(outcome::refused, reason::session, "the session has ended");
+  return v0::error(outcome::refused, reason::deadline, "the deadline has passed");
 }
 
 operation::operation(environment& env, stop_source* one, stop_source* other) noexcept : env_(env) {

@@ -29,7 +29,7 @@ public:
   ~loop_environment() override;
 
   instant now() override { return now_(); }
-  std::uint64_t draw(std::uint64_t n) override { return random_() % n; }
+  std::uint64_t random(std::uint64_t n) override { return random_() % n; }
   void sleep(operation& op, instant until) override;
   void ask(operation& op, const request& q, instant deadline) override;
   void stop(operation& op) override;

@@ -56,7 +56,7 @@ public:
       if (have)
         co_return nothing();
       if (limit.over(it_.env().now()))
-        co_return limit.why();
+        co_return limit.error();
       if (opening_) {
         co_await sleep_until(it_.env(), limit.at(), limit.stop(), &opened_);
         continue;
@@ -64,7 +64,7 @@ public:
       opening_scope mine(*this);
       status made = co_await it_.open(limit);
       if (!made)
-        co_return made.why();
+        co_return made.error();
     }
   }
 

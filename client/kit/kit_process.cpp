@@ -207,7 +207,7 @@ instant kit_process::now() {
   return seen;
 }
 
-std::uint64_t kit_process::draw(std::uint64_t n) {
+std::uint64_t kit_process::random(std::uint64_t n) {
   return ground().choose(stream(use::recipes), n);
 }
 
@@ -373,7 +373,7 @@ void kit_process::answered(std::uint64_t ticket, const letter& l, answer a) {
   ground().at(ground().now() + one_way(), [this, ticket, l, a = std::move(a)]() mutable {
     if (!waiting_.contains(ticket))
       return;
-    ++(!a.came() ? shared_.counts.unknown : a.status() == 200 ? shared_.counts.done : shared_.counts.refused);
+    ++(!a.received() ? shared_.counts.unknown : a.status() == 200 ? shared_.counts.done : shared_.counts.refused);
     traces(ticket, l, std::move(a));
   });
 }

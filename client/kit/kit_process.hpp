@@ -56,7 +56,7 @@ public:
   void say(const std::string& text) override;
 
   instant now() override;
-  std::uint64_t draw(std::uint64_t n) override;
+  std::uint64_t random(std::uint64_t n) override;
   void sleep(operation& op, instant until) override;
   void ask(operation& op, const request& q, instant deadline) override;
   void stop(operation& op) override;

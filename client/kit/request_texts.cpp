@@ -136,7 +136,7 @@ std::string words_of(const request& q, const answer& a) {
   const auto path = path_of(q);
   const auto what = kind_of(q, path);
   const auto name = name_of(path);
-  if (!a.came())
+  if (!a.received())
     return "gets no response (" + a.body() + "): it " + words_of(q);
   if (a.status() == 200 && (what == kind::renewal || what == kind::probe))
     return {};

@@ -124,7 +124,7 @@ task<result<barrier_pass>> barrier::enter(deadline whole) {
   appear.query("acquire", id).repeatable();
   answer there = co_await detail::ask_until_answered(env, appear, limit, detail::one_try);
   if (!detail::says_true(there)) {
-    error why = there.judge(true);
+    error why = there.to_error(true);
     co_return why;
   }
 
@@ -136,7 +136,7 @@ task<result<barrier_pass>> barrier::enter(deadline whole) {
   for (;;) {
     auto over = detail::given_up(session_, id, limit, env.now());
     if (over && may_be_in)
-      co_return error(outcome::unknown, over->why(),
+      co_return error(outcome::unknown, over->reason(),
                       "other participants may have passed the barrier with this one: " + over->text());
     if (over)
       co_return *over;
@@ -144,9 +144,9 @@ task<result<barrier_pass>> barrier::enter(deadline whole) {
     if (!now) {
       if (limit.over(env.now()))
         continue;
-      error why = now.why();
+      error why = now.error();
       if (may_be_in)
-        why = error(outcome::unknown, why.why(),
+        why = error(outcome::unknown, why.reason(),
                     "other participants may have passed the barrier with this one: " + why.text());
       co_return why;
     }
@@ -222,15 +222,15 @@ task<status> barrier::leave(barrier_pass pass, deadline limit) {
   while (!CLIENT_MUTANT(barrier_leaves_alone)) {
     result<tree_reading> now = co_await await_tree(env, prefix, seen, detail::longest_wait, limit);
     if (!now && limit.over(env.now()))
-      co_return limit.why();
+      co_return limit.error();
     if (!now)
-      co_return now.why();
+      co_return now.error();
     auto state = round_in(name_, now->found);
     bool over = !state || state->number != pass.round() || state->living(id) == 0;
     if (over)
       break;
     if (limit.over(env.now()))
-      co_return limit.why();
+      co_return limit.error();
     seen = now->index < seen ? 0 : now->index;
   }
   co_return gone;

@@ -65,7 +65,7 @@ task<result<lease>> take(session& s, claim wanted, deadline whole) {
       co_await sleep_until(env, std::min(look_again, limit.at()), whole.stop(), &s.turns());
       continue;
     }
-    error why = a.judge(true);
+    error why = a.to_error(true);
     if (a.status() != 200 && !is_failure(a)) {
       held.forget();
       co_return why;

@@ -25,14 +25,14 @@ std::optional<std::chrono::system_clock::time_point> date_of(const answer& a) {
 
 clock_guard::clock_guard(environment& env, clock_guard_options options) : env_(env), options_(std::move(options)) {}
 
-clock_guard::judgement clock_guard::of_own_clocks() {
+clock_guard::finding clock_guard::of_own_clocks() {
   auto steady = env_.now();
   auto wall = options_.wall();
   auto before = std::exchange(last_, std::pair(steady, wall));
   if (!before)
     return own_;
   if (steady < before->first && !CLIENT_MUTANT(clock_back_ignored))
-    return {clock_verdict::distrusted, "the session clock went backwards"};
+    return {clock_trust::distrusted, "the session clock went backwards"};
   auto passed = steady - before->first;
   auto shown = wall - before->second;
   auto drift = std::chrono::abs(std::chrono::duration_cast<std::chrono::nanoseconds>(shown) - passed);
@@ -40,33 +40,33 @@ clock_guard::judgement clock_guard::of_own_clocks() {
   if (drift <= allowed || CLIENT_MUTANT(rate_unchecked))
     return {};
   if (drift > options_.distrust_offset)
-    return {clock_verdict::distrusted, "the wall clock and the session clock run at different rates"};
-  return {clock_verdict::noticed, "the wall clock was set, or runs at another rate than the session clock"};
+    return {clock_trust::distrusted, "the wall clock and the session clock run at different rates"};
+  return {clock_trust::noticed, "the wall clock was set, or runs at another rate than the session clock"};
 }
 
-clock_guard::judgement clock_guard::of_offset() const {
+clock_guard::finding clock_guard::of_offset() const {
   if (std::chrono::abs(offset_) > options_.distrust_offset)
-    return {clock_verdict::distrusted, "the wall clock is far from that of the servers"};
+    return {clock_trust::distrusted, "the wall clock is far from that of the servers"};
   if (std::chrono::abs(offset_) > options_.notice_offset)
-    return {clock_verdict::noticed, "the wall clock differs from that of the servers"};
+    return {clock_trust::noticed, "the wall clock differs from that of the servers"};
   return {};
 }
 
-/// The worse of both verdicts; if they are equal, the one about the local clocks.
-clock_verdict clock_guard::decide() {
+/// The worse of both findings; if they are equal, the one about the local clocks.
+clock_trust clock_guard::decide() {
   auto far = of_offset();
-  now_ = far.verdict > own_.verdict ? std::move(far) : own_;
-  return now_.verdict;
+  now_ = far.trust > own_.trust ? std::move(far) : own_;
+  return now_.trust;
 }
 
-clock_verdict clock_guard::look() {
+clock_trust clock_guard::look() {
   own_ = of_own_clocks();
   if (CLIENT_MUTANT(offset_forgotten))
     offset_ = milliseconds(0);
   return decide();
 }
 
-task<result<clock_verdict>> clock_guard::sample(deadline limit) {
+task<result<clock_trust>> clock_guard::sample(deadline limit) {
   auto before = options_.wall();
   request q("GET", "/v1/status/leader");
   answer a = co_await ask(env_, q, limit.at(), limit);
@@ -75,7 +75,7 @@ task<result<clock_verdict>> clock_guard::sample(deadline limit) {
   decide();
   auto date = date_of(a);
   if (!date) {
-    error why = a.judge(false);
+    error why = a.to_error(false);
     co_return why;
   }
   // The server read its clock between the two times, and truncated it to whole seconds.

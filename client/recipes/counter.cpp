@@ -26,7 +26,7 @@ counter::counter(environment& env, std::string key, std::int64_t least, std::int
 task<result<std::int64_t>> counter::read(deadline limit) {
   result<reading> now = co_await read_key(env_, key_, limit);
   if (!now)
-    co_return now.why();
+    co_return now.error();
   if (!now->found)
     co_return std::int64_t(0);
   auto n = number_in(now->found->value);
@@ -55,7 +55,7 @@ task<result<std::int64_t>> counter::add(std::int64_t n, deadline limit) {
   if (refused == reason::bounds)
     co_return error(outcome::refused, reason::bounds, "the result would be below the minimum or above the maximum");
   if (!written)
-    co_return written.why();
+    co_return written.error();
   auto sum = number_in(*written);
   if (!sum)
     co_return detail::no_number(key_);

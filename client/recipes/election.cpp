@@ -21,7 +21,7 @@ result<std::optional<leader>> leader_in(const answer& a, bool claims) {
   if (a.status() == 404 && a.number("X-Consul-Index") > 0)
     return none;
   if (a.status() != 200)
-    return a.judge(false);
+    return a.to_error(false);
   leader out;
   if (claims) {
     auto holder = detail::first_holder_in(a.body());
@@ -105,8 +105,8 @@ task<status> election::transfer(lease& held, deadline limit, std::string to) {
       held.forget();
     co_return nothing();
   }
-  error why = a.judge(true);
-  if (why.how() == outcome::unknown && !CLIENT_MUTANT(office_kept_when_unknown))
+  error why = a.to_error(true);
+  if (why.outcome() == outcome::unknown && !CLIENT_MUTANT(office_kept_when_unknown))
     held.drop();
   co_return why;
 }
@@ -119,7 +119,7 @@ task<result<std::optional<leader>>> election_observer::next(deadline limit) {
     answer a = co_await detail::ask_until_answered(env_, q, limit, wait + wait / 16 + detail::answer_slack);
     result<std::optional<leader>> now = leader_in(a, claims_);
     if (!now) {
-      error why = now.why();
+      error why = now.error();
       co_return why;
     }
     auto index = a.number("X-Consul-Index");
@@ -132,7 +132,7 @@ task<result<std::optional<leader>>> election_observer::next(deadline limit) {
       co_return last_;
     }
     if (limit.over(env_.now()))
-      co_return limit.why();
+      co_return limit.error();
   }
 }
 

@@ -25,7 +25,7 @@ task<status> put_under(session& s, const lease& h, std::string lock, std::string
   detail::decision made = co_await detail::write_once(env, q, limit, pauses, detail::repeats::once);
   if (made.last.status() == 200)
     co_return nothing();
-  error why = made.judge();
+  error why = made.to_error();
   if (made.last.status() == 409 && !made.lost)
     why = error(outcome::refused, reason::held, "the fencing token is not that of the holder: " + why.text(), 409);
   co_return why;

@@ -19,7 +19,7 @@ result<reading> reading_of(const answer& a) {
   if (a.status() == 404 && out.index > 0)
     return out;
   if (a.status() != 200)
-    return a.judge(false);
+    return a.to_error(false);
   auto entries = detail::entries_in(a.body());
   if (!entries || entries->empty())
     return error(outcome::refused, reason::server, "not a list of keys: " + a.body().substr(0, 100), a.status());
@@ -33,7 +33,7 @@ result<tree_reading> tree_reading_of(const answer& a) {
   if (a.status() == 404 && out.index > 0)
     return out;
   if (a.status() != 200)
-    return a.judge(false);
+    return a.to_error(false);
   auto entries = detail::entries_in(a.body());
   if (!entries)
     return error(outcome::refused, reason::server, "not a list of keys: " + a.body().substr(0, 100), a.status());
@@ -90,7 +90,7 @@ task<status> put_key(environment& env, std::string key, std::string value, deadl
   detail::decision made = co_await detail::write_once(env, q, limit, pauses, detail::repeats::once);
   if (detail::says_true(made.last))
     co_return nothing();
-  error why = made.judge();
+  error why = made.to_error();
   co_return why;
 }
 
@@ -103,7 +103,7 @@ task<result<std::string>> update(environment& env, std::string key, change fn, d
   };
   result<entry> there = co_await detail::update_entry(env, key, keeps_flags, limit, pauses);
   if (!there)
-    co_return there.why();
+    co_return there.error();
   co_return there->value;
 }
 
@@ -117,7 +117,7 @@ task<result<erased>> erase_if(environment& env, std::string key, std::uint64_t i
   if (detail::is_made(made))
     co_return erased::erased;
   if (!detail::is_conflict(made)) {
-    error why = made.judge();
+    error why = made.to_error();
     co_return why;
   }
   bool absent = detail::txn_failure_in(made.last.body()).absent;
@@ -133,7 +133,7 @@ task<result<erased>> erase_if(environment& env, std::string key, std::uint64_t i
 task<result<erased>> erase_tree_if(environment& env, std::string prefix, std::uint64_t index, deadline limit) {
   result<tree_reading> now = co_await read_tree(env, prefix, limit);
   if (!now)
-    co_return now.why();
+    co_return now.error();
   if (now->found.empty())
     co_return erased::absent;
   detail::transaction t;
@@ -149,7 +149,7 @@ task<result<erased>> erase_tree_if(environment& env, std::string prefix, std::ui
   if (detail::is_made(made))
     co_return erased::erased;
   if (!detail::is_conflict(made)) {
-    error why = made.judge();
+    error why = made.to_error();
     co_return why;
   }
   if (made.lost)

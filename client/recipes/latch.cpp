@@ -24,7 +24,7 @@ task<result<std::uint64_t>> latch::count_down(deadline limit, std::uint64_t n) {
   if (wrong)
     co_return detail::no_number(key_);
   if (!written)
-    co_return written.why();
+    co_return written.error();
   auto left = detail::number_in(*written);
   if (!left)
     co_return detail::no_number(key_);
@@ -36,16 +36,16 @@ task<status> latch::wait(deadline limit) {
   for (;;) {
     result<reading> now = co_await await_key(env_, key_, seen, detail::longest_wait, limit);
     if (!now && limit.over(env_.now()))
-      co_return limit.why();
+      co_return limit.error();
     if (!now)
-      co_return now.why();
+      co_return now.error();
     auto left = now->found ? detail::number_in(now->found->value) : std::optional<std::uint64_t>(count_);
     if (!left)
       co_return detail::no_number(key_);
     if (*left == 0 || (*left == 1 && CLIENT_MUTANT(latch_opens_early)))
       co_return nothing();
     if (limit.over(env_.now()))
-      co_return limit.why();
+      co_return limit.error();
     // An index that goes back belongs to another history.
     seen = now->index < seen ? 0 : now->index;
     if (CLIENT_MUTANT(latch_wakes_late))

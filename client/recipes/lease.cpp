@@ -15,7 +15,7 @@ bool fencing_token_checker::admits(std::uint64_t fence) noexcept {
   return true;
 }
 
-lease::lease(session& s, detail::pending_release how, session::turn t)
+lease::lease(v0::session& s, detail::pending_release how, v0::session::turn t)
     : session_(&s), session_id_(s.id()), pending_(std::move(how)), turn_(std::move(t)) {}
 
 lease::lease(lease&& other) noexcept
@@ -79,7 +79,7 @@ task<status> lease::release(deadline limit) {
   transferring_ = true;
   answer a = co_await detail::pending_release::ask(env, pending_, limit);
   if (detail::is_failure(a)) {
-    error why = a.judge(true);
+    error why = a.to_error(true);
     drop();
     co_return why;
   }

@@ -96,7 +96,7 @@ task<result<lease>> mutex::acquire(deadline whole) {
       held.granted(fence);
       co_return std::move(held);
     }
-    error why = a.judge(true);
+    error why = a.to_error(true);
     if (!detail::is_failure(a) && a.status() != 200) {
       held.forget();
       co_return why;

@@ -19,7 +19,7 @@ std::shared_ptr<const key_table> table_in(const answer& a, error& why) {
   if (a.status() == 404 && out->index > 0)
     return out;
   if (a.status() != 200 || !entries) {
-    why = a.judge(false);
+    why = a.to_error(false);
     return nullptr;
   }
   for (auto& e : *entries)

@@ -25,7 +25,7 @@ task<answer> pending_release::ask(environment& env, pending_release what, deadli
     if (!what.question_) {
       result<reading> now = co_await read_key(env, what.key_, limit);
       if (!now)
-        co_return answer::none(true, now.why().text());
+        co_return answer::none(true, now.error().text());
       if (now->found)
         what.question_ = what.exactly_(*now->found);
       if (!what.question_)

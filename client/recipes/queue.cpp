@@ -39,7 +39,7 @@ task<status> queue::put(std::string value, deadline limit) {
   detail::decision made = co_await detail::write_once(env, q, limit, pauses, detail::repeats::once);
   if (detail::says_true(made.last))
     co_return nothing();
-  error why = made.judge();
+  error why = made.to_error();
   co_return why;
 }
 
@@ -63,7 +63,7 @@ task<result<queue_item>> queue::take(deadline whole) {
     if (!now) {
       if (limit.over(env.now()))
         continue;
-      co_return now.why();
+      co_return now.error();
     }
     auto& items = now->found;
     std::sort(items.begin(), items.end(), [](const entry& a, const entry& b) { return a.created < b.created; });
@@ -126,7 +126,7 @@ task<status> queue::ack(queue_item item, deadline limit) {
     co_return nothing();
   }
   if (!detail::is_conflict(made)) {
-    error why = made.judge();
+    error why = made.to_error();
     co_return why;
   }
   item.lease_.forget();
@@ -144,7 +144,7 @@ task<status> queue::give_back(queue_item item, deadline limit) {
       .unlock(item.key(), item.entry_.value, item.entry_.flags, item.entry_.session);
   detail::decision made = co_await detail::commit(env, t, limit, detail::repeats::harmless);
   if (!detail::is_made(made) && !detail::is_conflict(made)) {
-    error why = made.judge();
+    error why = made.to_error();
     co_return why;
   }
   item.lease_.forget();
@@ -154,7 +154,7 @@ task<status> queue::give_back(queue_item item, deadline limit) {
 task<result<std::uint64_t>> queue::size(deadline limit) {
   result<tree_reading> now = co_await read_tree(session_.env(), name_ + "/", limit);
   if (!now)
-    co_return now.why();
+    co_return now.error();
   co_return static_cast<std::uint64_t>(now->found.size());
 }
 

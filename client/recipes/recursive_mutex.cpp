@@ -50,14 +50,14 @@ task<result<recursive_mutex::level>> recursive_mutex::acquire(std::string owner,
     }
     // The first lease is being acquired, or the last one released.
     if (whole.over(env.now()))
-      co_return whole.why();
+      co_return whole.error();
     have = nullptr;
     co_await sleep_until(env, whole.at(), whole.stop(), &asked_);
   }
   asking_mark mark(*this, owner);
   result<lease> held = co_await lock_.acquire(whole);
   if (!held)
-    co_return held.why();
+    co_return held.error();
   auto made = std::make_shared<section>(*this, owner, std::move(*held));
   sections_[owner] = made;
   co_return level(std::move(made));

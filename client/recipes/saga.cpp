@@ -49,7 +49,7 @@ task<status> saga::take(deadline limit) {
   mutex lock(session_, lock_key_);
   result<lease> held = co_await lock.acquire(limit);
   if (!held)
-    co_return held.why();
+    co_return held.error();
   session_id_ = session_.id();
   lease_ = std::move(*held);
   co_return nothing();
@@ -80,7 +80,7 @@ task<status> saga::write(std::string text, deadline limit) {
     co_return nothing();
   }
   if (!detail::is_conflict(made)) {
-    error why = made.judge();
+    error why = made.to_error();
     co_return why;
   }
   if (made.lost)
@@ -92,7 +92,7 @@ task<status> saga::write(std::string text, deadline limit) {
 task<result<std::uint64_t>> saga::undo_left(deadline limit) {
   result<reading> now = co_await read_key(session_.env(), intent_key_, limit);
   if (!now)
-    co_return now.why();
+    co_return now.error();
   index_ = now->found ? now->found->index : 0;
   std::uint64_t undone = 0;
   if (!now->found || CLIENT_MUTANT(intent_ignored))
@@ -105,7 +105,7 @@ task<result<std::uint64_t>> saga::undo_left(deadline limit) {
   std::string same = intent::text_of(id, *left, lease_.fence());
   status mine = co_await write(same, limit);
   if (!mine)
-    co_return mine.why();
+    co_return mine.error();
   while (!left->empty()) {
     saga_step last = left->back();
     last.fence = lease_.fence();
@@ -114,18 +114,18 @@ task<result<std::uint64_t>> saga::undo_left(deadline limit) {
     task<status> undoing = undo_(last);
     status undone_now = co_await undoing;
     if (!undone_now && !CLIENT_MUTANT(undo_not_repeated))
-      co_return undone_now.why();
+      co_return undone_now.error();
     left->pop_back();
     ++undone;
     std::string rest = intent::text_of(id, *left, lease_.fence());
     status noted = co_await write(rest, limit);
     if (!noted)
-      co_return noted.why();
+      co_return noted.error();
   }
   std::string none;
   status gone = co_await write(none, limit);
   if (!gone)
-    co_return gone.why();
+    co_return gone.error();
   co_return undone;
 }
 
@@ -136,7 +136,7 @@ task<status> saga::begin(std::string id, deadline limit) {
   result<std::uint64_t> undone = co_await undo_left(limit);
   if (!undone) {
     drop();
-    co_return undone.why();
+    co_return undone.error();
   }
   steps_.clear();
   id_ = id;
@@ -170,14 +170,14 @@ task<status> saga::roll_back(deadline limit) {
   result<std::uint64_t> undone = co_await undo_left(limit);
   drop();
   if (!undone)
-    co_return undone.why();
+    co_return undone.error();
   co_return nothing();
 }
 
 task<result<std::uint64_t>> saga::recover(deadline limit) {
   status taken = co_await take(limit);
   if (!taken)
-    co_return taken.why();
+    co_return taken.error();
   result<std::uint64_t> undone = co_await undo_left(limit);
   drop();
   co_return undone;

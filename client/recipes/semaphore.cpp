@@ -37,7 +37,7 @@ result<slots> slots_of(const answer& a, const std::string& lock_key, const std::
     return out;
   auto entries = detail::entries_in(a.body());
   if (a.status() != 200 || !entries)
-    return a.judge(false);
+    return a.to_error(false);
   for (const auto& e : *entries) {
     if (e.key == own_key)
       out.own_index = e.index;
@@ -115,7 +115,7 @@ task<result<lease>> semaphore::acquire_slot(deadline whole) {
   contend.body(detail::fresh_id(env));
   answer there = co_await detail::ask_until_answered(env, contend, limit, milliseconds(5000));
   if (!detail::says_true(there)) {
-    error why = there.judge(true);
+    error why = there.to_error(true);
     co_return why;
   }
 
@@ -132,9 +132,9 @@ task<result<lease>> semaphore::acquire_slot(deadline whole) {
     answer a = co_await detail::ask_until_answered(env, q, limit, wait + wait / 16 + detail::answer_slack);
     result<slots> now = slots_of(a, lock_key, own_key, limit_);
     if (!now) {
-      error why = now.why();
+      error why = now.error();
       if (limit.over(env.now()))
-        co_return limit.why();
+        co_return limit.error();
       co_return why;
     }
     if (now->own_index > 0) {

@@ -52,7 +52,7 @@ task<status> session::open(deadline limit) {
     q.query("prefix", "belay/");
     answer a = co_await detail::ask_until_answered(env_, q, limit, milliseconds(2000));
     if (detail::is_failure(a)) {
-      error why = a.judge(false);
+      error why = a.to_error(false);
       co_return why;
     }
     // Consul has no such path; on 403 the server has claims, and the token may not read them.
@@ -75,7 +75,7 @@ task<status> session::open(deadline limit) {
     auto id = detail::id_in(a.body());
     if (a.status() == 200 && id) {
       id_ = *id;
-      lost_because_.clear();
+      lost_reason_.clear();
       state_ = session_state::live;
       ended_.reset();
       pending_bell_.reset();
@@ -90,12 +90,12 @@ task<status> session::open(deadline limit) {
     }
     auto again = env_.now() + pauses.next(env_);
     if (!detail::is_failure(a) || limit.stopped() || again >= limit.at()) {
-      error why = a.judge(true);
+      error why = a.to_error(true);
       co_return why;
     }
-    bool came = co_await sleep_until(env_, again, limit);
-    if (!came)
-      co_return limit.why();
+    bool reached = co_await sleep_until(env_, again, limit);
+    if (!reached)
+      co_return limit.error();
   }
 }
 
@@ -109,13 +109,13 @@ task<status> session::close(deadline limit) {
     co_await sleep_until(env_, limit.at(), limit.stop(), &released_);
   request q("PUT", request::path_of("/v1/session/destroy/", id_));
   state_ = session_state::closed;
-  lost_because_.clear();
+  lost_reason_.clear();
   over();
   tell();
   answer a = co_await detail::ask_until_answered(env_, q.repeatable(), limit, release_try);
   if (a.status() == 200)
     co_return nothing();
-  error why = a.judge(true);
+  error why = a.to_error(true);
   co_return why;
 }
 
@@ -132,7 +132,7 @@ void session::extend(instant asked) {
   safe_until_ = from + options_.ttl - options_.ttl / 100;
   // Spread the renewals of sessions that were created at the same time.
   auto third = std::chrono::nanoseconds(options_.ttl) / 3;
-  renew_at_ = asked + third - third / 1000 * static_cast<std::int64_t>(env_.draw(100));
+  renew_at_ = asked + third - third / 1000 * static_cast<std::int64_t>(env_.random(100));
 }
 
 task<void> session::renew() {
@@ -140,8 +140,8 @@ task<void> session::renew() {
   // A lost response should not cost all the remaining time; a slow server should get enough of it.
   milliseconds each = options_.ttl / 10;
   for (;;) {
-    bool came = co_await sleep_until(env_, std::min(renew_at_, safe_until_), &ended_);
-    if (!came)
+    bool reached = co_await sleep_until(env_, std::min(renew_at_, safe_until_), &ended_);
+    if (!reached)
       co_return;
     auto asked = env_.now();
     if (asked >= safe_until_) {
@@ -188,7 +188,7 @@ task<void> session::renew() {
     }
     state_ = session_state::uncertain;
     tell();
-    if (!a.came())
+    if (!a.received())
       each = std::min(each * 2, options_.ttl / 5);
     renew_at_ = env_.now() + pauses.next(env_);
     if (renew_at_ > safe_until_ || CLIENT_MUTANT(lost_renewal_given_up))
@@ -198,7 +198,7 @@ task<void> session::renew() {
 
 void session::lose(std::string why) {
   state_ = session_state::lost;
-  lost_because_ = std::move(why);
+  lost_reason_ = std::move(why);
   over();
   tell();
 }

@@ -40,7 +40,7 @@ task<status> shared_mutex::downgrade(lease& alone, deadline limit) {
     co_return nothing();
   if (a.status() == 200)
     co_return detail::session_error(session_);
-  error why = a.judge(true);
+  error why = a.to_error(true);
   co_return why;
 }
 

@@ -45,7 +45,7 @@ task<result<std::vector<lease>>> striped_mutex::acquire_all(std::vector<std::str
   for (auto stripe : once) {
     result<lease> held = co_await acquire_stripe(stripe, limit);
     if (!held)
-      co_return held.why();
+      co_return held.error();
     out.push_back(std::move(*held));
   }
   // The first ones may have been lost during the wait for the last ones.

@@ -56,7 +56,7 @@ task<result<tree_lease>> tree_lock::acquire(std::string path, deadline limit) {
     wanted.mode = i + 1 < nodes.size() ? "shared" : "exclusive";
     result<lease> held = co_await detail::take(session_, wanted, limit);
     if (!held)
-      co_return held.why();
+      co_return held.error();
     claims.push_back(std::move(*held));
   }
   if (!claims.empty() && !claims.front().safe())

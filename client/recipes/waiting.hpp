@@ -24,7 +24,7 @@ inline milliseconds wait_within(milliseconds left) {
 
 inline error session_error(const session& s) {
   auto text =
-      s.lost_because().empty() ? std::string("the session is not open") : "the session is lost: " + s.lost_because();
+      s.lost_reason().empty() ? std::string("the session is not open") : "the session is lost: " + s.lost_reason();
   return error(outcome::refused, reason::session, std::move(text));
 }
 
@@ -33,7 +33,7 @@ inline std::optional<error> given_up(session& s, const std::string& id, const de
   if (s.id() != id || s.ended().stopped())
     return session_error(s);
   if (limit.over(now))
-    return limit.why();
+    return limit.error();
   return std::nullopt;
 }
 

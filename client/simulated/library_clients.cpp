@@ -83,7 +83,7 @@ task<> follow(process& me, board& b, consumer& member, deadline limit) {
   result<delivery> next = co_await member.next(limit);
   if (!next)
     co_return;
-  auto what = me.draw(6);
+  auto what = me.random(6);
   if (what == 0) {
     member.nack(next->cursor);
     ++b.counts["change refused"];
@@ -112,7 +112,7 @@ task<> take_item(process& me, board& b, queue& items, deadline limit) {
   if (!item)
     co_return;
   auto key = item->key();
-  auto what = me.draw(4);
+  auto what = me.random(4);
   if (what == 0) {
     status back = co_await items.give_back(std::move(*item), limit);
     b.counts["item given back"] += back ? 1 : 0;
@@ -148,7 +148,7 @@ task<> run_saga(process& me, board& b, saga& work, std::string name, deadline li
       co_return;
     }
   }
-  auto what = me.draw(4);
+  auto what = me.random(4);
   if (what == 0) { // the next saga undoes it
     work.drop();
     co_return;
@@ -209,7 +209,7 @@ task<> live(process& me, board& b) {
     }
     auto name = name_of_try(me, turn);
     deadline limit(me.now() + quantum_max, &b.stop);
-    auto what = me.draw(6);
+    auto what = me.random(6);
     if (what <= 1)
       co_await follow(me, b, member, limit);
     else if (what == 2)
@@ -221,7 +221,7 @@ task<> live(process& me, board& b) {
     else
       co_await run_saga(me, b, work, name, limit);
     // A failed task is not retried at once.
-    auto later = me.now() + 20ms + milliseconds(me.draw(200));
+    auto later = me.now() + 20ms + milliseconds(me.random(200));
     co_await sleep_until(me, later, &b.stop);
   }
   deadline closing(me.now() + closing_max);

@@ -86,7 +86,7 @@ public:
       : time_(time), server_(asked), clock_ppm_(clock_ppm), origin_(time.now()) {}
 
   instant now() override;
-  std::uint64_t draw(std::uint64_t n) override { return time_.chance().draw(n); }
+  std::uint64_t random(std::uint64_t n) override { return time_.chance().draw(n); }
   void sleep(operation& op, instant until) override;
   void ask(operation& op, const request& q, instant deadline) override;
   void stop(operation& op) override;

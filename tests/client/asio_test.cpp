@@ -58,13 +58,13 @@ net::awaitable<void> keys_and_locks(client_options options) {
   REQUIRE(updated);
   CHECK(*updated == "oneone");
   change throws = [](const std::optional<entry>&) -> std::optional<std::string> { throw std::runtime_error("mine"); };
-  bool came = false;
+  bool caught = false;
   try {
     co_await b.update("k", throws, seconds(5), use_awaitable);
   } catch (const std::runtime_error& e) {
-    came = e.what() == std::string("mine");
+    caught = e.what() == std::string("mine");
   }
-  CHECK(came);
+  CHECK(caught);
 
   auto lock = a.lock("jobs/x");
   result<belay::asio::client_lease> first = co_await lock.acquire(seconds(10), use_awaitable);
@@ -73,7 +73,7 @@ net::awaitable<void> keys_and_locks(client_options options) {
   auto begun = steady::now();
   auto other = b.lock("jobs/x");
   result<belay::asio::client_lease> late = co_await other.acquire(seconds(1), use_awaitable);
-  CHECK(late.because() == reason::deadline);
+  CHECK(late.reason() == reason::deadline);
   CHECK(belay::asio::code_of(late).message() == "refused: deadline");
   CHECK_FALSE(belay::asio::is_unknown(belay::asio::code_of(late)));
   CHECK(since(begun) > milliseconds(700));
@@ -94,7 +94,7 @@ net::awaitable<void> keys_and_locks(client_options options) {
   CHECK(permit);
   auto same_pool = b.semaphore("pool", 1);
   result<belay::asio::client_lease> none = co_await same_pool.acquire(milliseconds(500), use_awaitable);
-  CHECK(none.because() == reason::deadline);
+  CHECK(none.reason() == reason::deadline);
 
   result<belay::asio::client_lease> leadership = co_await a.campaign("office", "a", seconds(10), use_awaitable);
   REQUIRE(leadership);
@@ -107,7 +107,7 @@ net::awaitable<void> keys_and_locks(client_options options) {
   CHECK(closed);
   CHECK_FALSE(third->safe());
   result<reading> over = co_await a.get("k", seconds(5), use_awaitable);
-  CHECK(over.because() == reason::closed);
+  CHECK(over.reason() == reason::closed);
   result<belay::asio::client_lease> has = next.get();
   CHECK(has);
 }
@@ -344,7 +344,7 @@ TEST_CASE("asio: a client that is destroyed ends its waiting calls, and its sess
   while (!first)
     loop.run_one();
   std::vector<reason> told;
-  c->lock("x").acquire(seconds(60), [&](const result<belay::asio::client_lease>& r) { told.push_back(r.because()); });
+  c->lock("x").acquire(seconds(60), [&](const result<belay::asio::client_lease>& r) { told.push_back(r.reason()); });
   loop.run_for(milliseconds(200));
   CHECK(told.empty());
   c.reset();
@@ -354,7 +354,7 @@ TEST_CASE("asio: a client that is destroyed ends its waiting calls, and its sess
   CHECK(since(begun) < seconds(5));
   CHECK(told == std::vector<reason>{reason::closed});
   CHECK_FALSE(first->safe());
-  CHECK(first->lost_because() == "the client was closed");
+  CHECK(first->lost_reason() == "the client was closed");
   CHECK(cluster->node(0).get("/v1/session/list").body == "[]");
 }
 
@@ -384,10 +384,10 @@ TEST_CASE("asio: no server listens, and options are wrong", "[client][asio]") {
   {
     belay::asio::client a(loop, nobody);
     belay::asio::client b(loop, wrong);
-    a.put("k", "v", milliseconds(500), [&](const status& s) { told.push_back(s.because()); });
+    a.put("k", "v", milliseconds(500), [&](const status& s) { told.push_back(s.reason()); });
     loop.run();
     loop.restart();
-    b.get("k", seconds(5), [&](const result<reading>& r) { told.push_back(r.because()); });
+    b.get("k", seconds(5), [&](const result<reading>& r) { told.push_back(r.reason()); });
     loop.run();
     loop.restart();
   }

@@ -15,7 +15,7 @@ std::vector<std::thread> wait_for_names(client& c, int names, const std::stop_to
   for (int i = 0; i < names; ++i)
     all.emplace_back([&c, i, stop] {
       auto got = c.lock("n" + std::to_string(i)).acquire(seconds(60), stop);
-      CHECK(got.because() == reason::stopped);
+      CHECK(got.reason() == reason::stopped);
     });
   return all;
 }

@@ -70,7 +70,7 @@ TEST_CASE("client: a server that hangs blocks no caller and no destructor, and t
   CHECK(lost_write.unknown());
   CHECK(harness::eventually(3 * options.session.ttl, [&] { return told.load(); }));
   CHECK_FALSE(held->safe());
-  CHECK(held->lost_because() == "no renewal was acknowledged in time");
+  CHECK(held->lost_reason() == "no renewal was acknowledged in time");
   begun = steady_clock::now();
   c.reset();
   CHECK(since(begun) < 5 * options.linger);
@@ -107,7 +107,7 @@ TEST_CASE("client: a caller that is stopped returns soon, and leaves the queue",
     stop.request_stop();
   });
   auto stopped = b.lock("x").acquire(seconds(60), stop.get_token());
-  CHECK(stopped.because() == reason::stopped);
+  CHECK(stopped.reason() == reason::stopped);
   CHECK(since(begun) < seconds(30));
   stops.join();
   CHECK(harness::eventually(seconds(5), [&] {
@@ -120,18 +120,18 @@ TEST_CASE("client: no server listens, and options are wrong", "[client]") {
   nobody.servers = {"http://127.0.0.1:1", "http://127.0.0.1:2"};
   client c(nobody);
   auto begun = steady_clock::now();
-  CHECK(c.put("k", "v", seconds(2)).because() == reason::unavailable);
+  CHECK(c.put("k", "v", seconds(2)).reason() == reason::unavailable);
   CHECK(since(begun) < seconds(6));
   auto refused = c.lock("x").acquire(milliseconds(300));
-  CHECK(refused.because() == reason::unavailable);
+  CHECK(refused.reason() == reason::unavailable);
   for (const auto* bad : {"ftp://x", "http://", "http://x:0", "http://x:70000", "http://x/y", "http://a@b", "unix://",
                           "http://[::1", "http://x:8500\r\nX-Y: z"}) {
     client_options wrong;
     wrong.servers = {bad};
     client d(wrong);
     INFO(bad);
-    CHECK(d.wrong().why() == reason::invalid);
-    CHECK(d.get("k").because() == reason::invalid);
+    CHECK(d.wrong().reason() == reason::invalid);
+    CHECK(d.get("k").reason() == reason::invalid);
   }
 }
 
@@ -144,7 +144,7 @@ TEST_CASE("client: a forked child holds nothing, sends nothing, and ends", "[cli
   auto child = ::fork();
   if (child == 0) {
     ::alarm(10);
-    bool right = c->get("k").because() == reason::closed && !held->safe() && held->lost().stop_requested();
+    bool right = c->get("k").reason() == reason::closed && !held->safe() && held->lost().stop_requested();
     { belay::client_lease gone = std::move(*held); }
     delete c;
     ::_exit(right ? 0 : 1);
@@ -170,8 +170,8 @@ TEST_CASE("client: a forked child holds nothing, sends nothing, and ends", "[cli
 namespace {
 
 task<result<reason>> asks_itself(client& c) {
-  auto because = c.get("k").because();
-  co_return because;
+  auto refusal = c.get("k").reason();
+  co_return refusal;
 }
 
 } // namespace
@@ -179,9 +179,9 @@ task<result<reason>> asks_itself(client& c) {
 TEST_CASE("client: on the client's own thread nothing may wait", "[client]") {
   auto cluster = started(our_server(), 1);
   client c(options_for(*cluster));
-  auto because = c.run<reason>([&c](session&, deadline) { return asks_itself(c); }, seconds(5));
-  REQUIRE(because);
-  CHECK(*because == reason::invalid);
+  auto refusal = c.run<reason>([&c](session&, deadline) { return asks_itself(c); }, seconds(5));
+  REQUIRE(refusal);
+  CHECK(*refusal == reason::invalid);
 }
 
 TEST_CASE("client: through a Unix socket", "[client]") {
@@ -228,8 +228,8 @@ TEST_CASE("client: TLS, with certificates on both sides", "[client]") {
   CHECK_FALSE(client(nobody).get("k", seconds(1)));
   auto trusts_others = options;
   trusts_others.ca_file.clear();
-  CHECK(client(trusts_others).put("k", "w", seconds(1)).because() == reason::unavailable);
+  CHECK(client(trusts_others).put("k", "w", seconds(1)).reason() == reason::unavailable);
   auto missing = options;
   missing.ca_file = folder / "nothing.pem";
-  CHECK(client(missing).wrong().why() == reason::invalid);
+  CHECK(client(missing).wrong().reason() == reason::invalid);
 }

@@ -36,7 +36,7 @@ task<finding> try_locks(session& s, deadline limit) {
     co_return std::string("striped");
   status put =
       co_await put_under(s, held->front(), "s/" + std::to_string(stripes.stripe_of("a")), "guarded", "v", limit);
-  if (!put && put.because() != reason::held)
+  if (!put && put.reason() != reason::held)
     co_return std::string("guarded");
   if (!s.has_claims())
     co_return std::string("right");
@@ -71,15 +71,15 @@ task<finding> try_flows(session& s, deadline limit) {
   barrier alone(s, "b", 1);
   result<barrier_pass> pass = co_await alone.enter(limit);
   if (!pass)
-    co_return "barrier: " + pass.why().text();
+    co_return "barrier: " + pass.error().text();
   status left = co_await alone.leave(std::move(*pass), limit);
   if (!left)
-    co_return "leave: " + left.why().text();
+    co_return "leave: " + left.error().text();
   latch l(env, "l", 2);
   co_await l.count_down(limit, 2);
   status open = co_await l.wait(limit);
   if (!open)
-    co_return "latch: " + open.why().text();
+    co_return "latch: " + open.error().text();
   queue items(s, "q");
   status put = co_await items.put("x", limit);
   result<queue_item> first = co_await items.take(limit);
@@ -91,7 +91,7 @@ task<finding> try_flows(session& s, deadline limit) {
     co_return std::string("queue, again");
   status done = co_await items.ack(std::move(*again), limit);
   if (!done)
-    co_return "ack: " + done.why().text();
+    co_return "ack: " + done.error().text();
   int undone = 0;
   auto how = [&undone](const saga_step&) { return undo_nothing(undone); };
   saga work(s, "pay", how);
@@ -111,7 +111,7 @@ task<finding> try_flows(session& s, deadline limit) {
   std::string cursor = all->cursor;
   status acknowledged = co_await member.ack(cursor, limit, effect);
   if (!acknowledged)
-    co_return "consumer's ack: " + acknowledged.why().text();
+    co_return "consumer's ack: " + acknowledged.error().text();
   mirror copying(env, "in/", env, "copy/", "mirror");
   status copied = co_await copying.step(limit);
   result<std::vector<difference>> differ = co_await diff(env, "in/", env, "copy/", limit);

@@ -15,7 +15,7 @@ TEST_CASE("recipes on real servers", "[client]") {
     auto options = options_for(*cluster, consul ? milliseconds(10000) : milliseconds(6000));
     client a(options);
     client b(options);
-    REQUIRE(a.wrong().why() == reason::none);
+    REQUIRE(a.wrong().reason() == reason::none);
 
     // Keys
     auto none = a.get("k");
@@ -51,7 +51,7 @@ TEST_CASE("recipes on real servers", "[client]") {
     CHECK(first->safe());
     auto begun = steady_clock::now();
     auto late = b.lock("jobs/x").acquire(seconds(1));
-    CHECK(late.because() == reason::deadline);
+    CHECK(late.reason() == reason::deadline);
     auto took = steady_clock::now() - begun;
     CHECK(took > milliseconds(700));
     CHECK(took < 4 * seconds(1));
@@ -76,7 +76,7 @@ TEST_CASE("recipes on real servers", "[client]") {
     REQUIRE(one);
     REQUIRE(two);
     client c(options);
-    CHECK(c.semaphore("pool", 2).acquire(seconds(1)).because() == reason::deadline);
+    CHECK(c.semaphore("pool", 2).acquire(seconds(1)).reason() == reason::deadline);
     { client_lease gone = std::move(*two); }
     CHECK(c.semaphore("pool", 2).acquire(seconds(10)));
 
@@ -96,7 +96,7 @@ TEST_CASE("recipes on real servers", "[client]") {
     });
     std::this_thread::sleep_for(milliseconds(500));
     auto handed = a.election("office").transfer(*leadership);
-    CHECK(handed.because() == (consul ? reason::unsupported : reason::none));
+    CHECK(handed.reason() == (consul ? reason::unsupported : reason::none));
     if (consul)
       CHECK(leadership->release());
     candidate.join();
@@ -122,7 +122,7 @@ TEST_CASE("recipes on real servers", "[client]") {
       cluster->node(0).put("/v1/session/destroy/" + std::string(s.at("ID").as_string()), "");
     CHECK(harness::eventually(seconds(8), [&] { return told == 1; }));
     CHECK_FALSE(again->safe());
-    CHECK(again->lost_because() == (consul ? "the server no longer has the session" : "destroyed"));
+    CHECK(again->lost_reason() == (consul ? "the server no longer has the session" : "destroyed"));
     CHECK(a.lock("jobs/x").acquire(seconds(20)));
   }
 }

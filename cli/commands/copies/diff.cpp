@@ -67,7 +67,7 @@ int diff_command(const options& o, terminal t) {
   progress.end();
   const auto found = comparing.take();
   if (!found)
-    return trouble(t, "Error comparing: " + text_of(found.why(), original, copy));
+    return trouble(t, "Error comparing: " + text_of(found.error(), original, copy));
   if (o.json())
     t.out << pretty(as_json(*found, both.prefix));
   else

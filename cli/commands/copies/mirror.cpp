@@ -105,9 +105,9 @@ private:
   /// @returns false after printing an error
   template <class T>
   bool is_done(const v0::result<T>& r) {
-    if (r || is_given_up(r.why()))
+    if (r || is_given_up(r.error()))
       return true;
-    complain("Error mirroring: " + text_of(r.why(), original_, copy_));
+    complain("Error mirroring: " + text_of(r.error(), original_, copy_));
     return false;
   }
 
@@ -119,7 +119,7 @@ private:
     for (;;) {
       v0::deadline limit = until_stopped();
       v0::status copied = co_await copies_.step(limit);
-      const bool again = !copied && !stopped_ && (copied.unknown() || passes(copied.why()));
+      const bool again = !copied && !stopped_ && (copied.unknown() || passes(copied.error()));
       if (!again)
         co_return copied;
       auto later = original_.now() + after_failure;
@@ -132,13 +132,13 @@ private:
     for (;;) {
       v0::deadline limit = until_stopped();
       v0::result<bool> current = co_await copies_.is_current(limit);
-      if (!current && !stopped_ && passes(current.why())) {
+      if (!current && !stopped_ && passes(current.error())) {
         auto later = original_.now() + after_failure;
         co_await v0::sleep_until(original_, later, &stopping_);
         continue;
       }
       if (!current)
-        co_return current.why();
+        co_return current.error();
       if (*current)
         co_return v0::nothing();
       v0::status copied = co_await step();
@@ -157,7 +157,7 @@ private:
         co_return v0::error(v0::outcome::refused, v0::reason::stopped, "stopped by the caller");
       if (a.status() == 200 || a.status() == 404)
         co_return a;
-      v0::error why = a.judge(false);
+      v0::error why = a.to_error(false);
       if (!passes(why))
         co_return why;
       auto later = env.now() + after_failure;
@@ -170,7 +170,7 @@ private:
     where.query("recurse").query("changes").query("keys");
     v0::result<v0::answer> cursor = co_await ask_until_known(env, where);
     if (!cursor)
-      co_return cursor.why();
+      co_return cursor.error();
     co_return v0::history_of(cursor->header("X-Belay-Cursor"));
   }
 
@@ -179,7 +179,7 @@ private:
     v0::request nodes("GET", "/v1/catalog/nodes");
     v0::result<v0::answer> listed = co_await ask_until_known(env, nodes);
     if (!listed)
-      co_return listed.why();
+      co_return listed.error();
     std::set<std::string> ids;
     boost::system::error_code ec;
     const auto rows = boost::json::parse(listed->body(), ec);
@@ -194,19 +194,19 @@ private:
   v0::task<v0::result<cluster_relation>> relation() {
     v0::result<std::uint64_t> first = co_await history_at(original_, both_.prefix);
     if (!first)
-      co_return first.why();
+      co_return first.error();
     v0::result<std::uint64_t> second = co_await history_at(copy_, both_.copy_prefix);
     if (!second)
-      co_return second.why();
+      co_return second.error();
     if (*first != 0 && *second != 0)
       co_return relation_of(v0::in_one_cluster(*first, *second));
     // Servers of 0.2.0 and of Consul do not report their history.
     v0::result<std::set<std::string>> these = co_await node_ids_at(original_);
     if (!these)
-      co_return these.why();
+      co_return these.error();
     v0::result<std::set<std::string>> those = co_await node_ids_at(copy_);
     if (!those)
-      co_return those.why();
+      co_return those.error();
     if (these->empty() || those->empty())
       co_return cluster_relation::unknown;
     const bool common = std::any_of(these->begin(), these->end(), [&](const auto& id) { return those->contains(id); });

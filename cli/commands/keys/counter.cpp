@@ -32,7 +32,7 @@ int count(const options& o, terminal t, std::optional<std::int64_t> n) {
   const auto got = counting.take();
   if (!got)
     return error(t, (got.unknown() ? "Error! It is unknown whether the number was added: " : "Error! ") +
-                        got.why().text());
+                        got.error().text());
   return succeed(o, t, std::to_string(*got), {{"Key", key}, {"Number", *got}});
 }
 

@@ -55,8 +55,8 @@ private:
       if (some) {
         const bool notified = co_await send_all(*some);
         well = notified || stopped_;
-      } else if (!is_given_up(some.why())) {
-        error(terminal_, "Error watching changes: " + some.why().text());
+      } else if (!is_given_up(some.error())) {
+        error(terminal_, "Error watching changes: " + some.error().text());
         well = false;
       }
     }
@@ -108,7 +108,7 @@ private:
       return true;
     cursor_ = cursor;
     const auto stored = file_.empty() ? v0::status(v0::nothing()) : v0::file_cursor(file_).store(cursor);
-    return stored || error(terminal_, "Error! The cursor cannot be stored: " + stored.why().text()) == 0;
+    return stored || error(terminal_, "Error! The cursor cannot be stored: " + stored.error().text()) == 0;
   }
 
   std::string file_;
@@ -144,7 +144,7 @@ int follow_changes(const options& o, terminal t) {
   const auto file = o.value("cursor-file");
   const auto from = file.empty() ? v0::result<std::string>(std::string()) : v0::file_cursor(file).load();
   if (!from)
-    return error(t, "Error! " + from.why().text());
+    return error(t, "Error! " + from.error().text());
   const auto client = o.client(t);
   asio::io_context loop;
   return change_feed(loop, client, o, *from, t).run();

@@ -70,8 +70,8 @@ private:
       const auto one = co_await awaited(std::move(fetching));
       if (one)
         co_await work_on(*one);
-      else if (!is_given_up(one.why()))
-        code = error(terminal_, "Error watching changes: " + one.why().text());
+      else if (!is_given_up(one.error()))
+        code = error(terminal_, "Error watching changes: " + one.error().text());
     }
     auto leaving = leave();
     const auto left = co_await awaited(std::move(leaving));
@@ -89,11 +89,11 @@ private:
         v0::result<v0::delivery> got = co_await group_.next(limit);
         if (got)
           co_return got;
-        ready = got.why();
+        ready = got.error();
       }
-      const bool again = ready || ready.because() == v0::reason::session || is_given_up(ready.why());
-      if (!again && !passes(ready.why()))
-        co_return ready.why();
+      const bool again = ready || ready.reason() == v0::reason::session || is_given_up(ready.error());
+      if (!again && !passes(ready.error()))
+        co_return ready.error();
       auto later = sockets_.now() + try_again_after;
       co_await v0::sleep_until(sockets_, later, &interrupted_);
     }
@@ -140,7 +140,7 @@ private:
       auto acknowledging = group_.ack(one.cursor, v0::deadline(sockets_.now() + acknowledge_within));
       const auto known = co_await awaited(std::move(acknowledging));
       if (!known)
-        error(terminal_, "The change was not acknowledged and will be redelivered: " + known.why().text());
+        error(terminal_, "The change was not acknowledged and will be redelivered: " + known.error().text());
       co_return;
     }
     if (lost_)

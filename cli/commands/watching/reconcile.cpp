@@ -129,8 +129,8 @@ private:
   v0::task<v0::result<std::vector<std::string>>> list_keys(v0::deadline limit) {
     v0::result<v0::tree_reading> now = co_await v0::read_tree(sockets_, order_.prefix, limit);
     if (!now) {
-      note(now.why());
-      co_return now.why();
+      note(now.error());
+      co_return now.error();
     }
     std::vector<std::string> names;
     for (auto& e : now->found)
@@ -145,7 +145,7 @@ private:
     }
     v0::result<v0::reading> now = co_await v0::read_key(sockets_, key, limit);
     if (!now)
-      co_return now.why();
+      co_return now.error();
     auto mine = std::make_shared<work>(loop_.get_executor(), words_, shell_, terminal_);
     mine->handler.is_about(key);
     running_[key] = mine;
@@ -187,7 +187,7 @@ private:
           works_.trigger();
         continue;
       }
-      note(some.why());
+      note(some.error());
       auto later = sockets_.now() + follow_again_after;
       co_await v0::sleep_until(sockets_, later);
     }

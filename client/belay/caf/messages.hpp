@@ -70,7 +70,7 @@ struct grant {
 struct lost {
   std::uint64_t id = 0;
   std::string name;
-  std::string because;
+  std::string reason;
 };
 
 /// The response is a `grant`; refused with reason::session if this actor does not hold it.
@@ -141,7 +141,7 @@ struct session_now {
   session_state state = session_state::closed;
   std::string id;
   milliseconds safe_for{0};
-  std::string lost_because;
+  std::string lost_reason;
   std::uint64_t leases = 0; ///< of all actors
   std::uint64_t calls = 0;  ///< requests in progress
 };
@@ -163,7 +163,7 @@ BELAY_INSPECT(lock, x.key, x.within, x.value, x.how)
 BELAY_INSPECT(permits, x.name, x.most, x.within, x.permits, x.how)
 BELAY_INSPECT(campaign, x.name, x.value, x.within, x.how)
 BELAY_INSPECT(grant, x.id, x.name, x.fence, x.safe_until, x.safe_for)
-BELAY_INSPECT(lost, x.id, x.name, x.because)
+BELAY_INSPECT(lost, x.id, x.name, x.reason)
 BELAY_INSPECT(check, x.id)
 BELAY_INSPECT(release, x.id, x.within)
 BELAY_INSPECT(transfer, x.id, x.within)
@@ -175,7 +175,7 @@ BELAY_INSPECT(key_value, x.key, x.there, x.value, x.flags, x.session, x.index)
 BELAY_INSPECT(follow, x.key, x.within)
 BELAY_INSPECT(unfollow, x.key)
 BELAY_INSPECT(changed, x.now)
-BELAY_INSPECT(session_now, x.state, x.id, x.safe_for, x.lost_because, x.leases, x.calls)
+BELAY_INSPECT(session_now, x.state, x.id, x.safe_for, x.lost_reason, x.leases, x.calls)
 BELAY_INSPECT_EMPTY(look_at_session)
 BELAY_INSPECT_EMPTY(close)
 #undef BELAY_INSPECT

@@ -138,7 +138,7 @@ TEST_CASE("caf: permits and a leadership go from actor to actor", "[caf]") {
   v.pass(seconds(3));
   CHECK(p->holds());
   REQUIRE(q->errors.size() == 1);
-  CHECK(q->errors[0].why() == reason::deadline);
+  CHECK(q->errors[0].reason() == reason::deadline);
   two.permits = 1;
   v.tell(q, two);
   v.pass(seconds(1));
@@ -158,7 +158,7 @@ TEST_CASE("caf: only the holder can check, transfer and release it", "[caf]") {
   v.pass(seconds(1));
   CHECK(b->errors.size() == 3);
   for (const auto& e : b->errors)
-    CHECK(e.why() == reason::session);
+    CHECK(e.reason() == reason::session);
   CHECK(v.server.holders("x").size() == 1);
   v.tell(a, about<ask::release>(id));
   v.pass(seconds(1));
@@ -181,8 +181,8 @@ TEST_CASE("caf: the holder is notified of its loss, and later requests have a ne
   REQUIRE(v.run_until(seconds(10), [&] { return !a->losses.empty() && !b->errors.empty(); }));
   CHECK(a->losses[0].id == a->grants[0].id);
   CHECK(a->losses[0].name == "x");
-  CHECK(a->losses[0].because == "destroyed by operator");
-  CHECK(b->errors[0].why() == reason::session);
+  CHECK(a->losses[0].reason == "destroyed by operator");
+  CHECK(b->errors[0].reason() == reason::session);
   v.tell(a, about<ask::check>(a->grants[0].id));
   v.tell(a, about<ask::release>(a->grants[0].id));
   v.pass(seconds(1));
@@ -205,7 +205,7 @@ TEST_CASE("caf: notifications are never late: with silent servers a lock ends by
   auto asked = v.time.now();
   REQUIRE(v.run_until(seconds(10), [&] { return a->errors.size() == 2; }));
   CHECK(v.time.now() - asked < milliseconds(2100));
-  CHECK(a->losses[0].because == "no renewal was acknowledged in time");
+  CHECK(a->losses[0].reason == "no renewal was acknowledged in time");
 }
 
 TEST_CASE("caf: a link ends the linked actor, not the coordinator", "[caf]") {
@@ -247,13 +247,13 @@ TEST_CASE("caf: a coordinator that is closed releases its locks, ends its sessio
   REQUIRE(v.run_until(seconds(2), [&] { return next->holds() && a->done == 1; }));
   CHECK(v.server.sessions().size() == 1);
   REQUIRE(a->losses.size() == 1);
-  CHECK(a->losses[0].because == "the coordinator was closed");
+  CHECK(a->losses[0].reason == "the coordinator was closed");
   REQUIRE(b->errors.size() == 2);
-  CHECK(b->errors[0].why() == reason::closed);
+  CHECK(b->errors[0].reason() == reason::closed);
   v.tell(b, lock_of("y"));
   v.pass(seconds(1));
   REQUIRE(b->errors.size() == 3);
-  CHECK(b->errors[2].how() == belay::outcome::unknown);
+  CHECK(b->errors[2].outcome() == belay::outcome::unknown);
 }
 
 TEST_CASE("caf: a coordinator that is killed answers its waiters, and its session expires", "[caf]") {
@@ -270,7 +270,7 @@ TEST_CASE("caf: a coordinator that is killed answers its waiters, and its sessio
   caf::anon_send_exit(c, caf::exit_reason::kill);
   v.pass(seconds(1));
   REQUIRE(b->errors.size() == 1);
-  CHECK(b->errors[0].why() == reason::closed);
+  CHECK(b->errors[0].reason() == reason::closed);
   CHECK_FALSE(next->holds());
   CHECK(v.run_until(minutes(1), [&] { return next->holds(); }));
 }
@@ -296,7 +296,7 @@ TEST_CASE("caf: requests and leases are bounded", "[caf]") {
     v.tell(b, lock_of("n0"));
   v.pass(seconds(1));
   REQUIRE(b->errors.size() == 6);
-  CHECK(b->errors[0].why() == reason::limit);
+  CHECK(b->errors[0].reason() == reason::limit);
   v.end(b);
   v.end(a);
   v.pass(seconds(1));

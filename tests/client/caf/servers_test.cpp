@@ -117,14 +117,14 @@ TEST_CASE("caf: an actor dies and the next one has its lock, on a real server", 
   cluster->node(0).put("/v1/session/destroy/" + session, "");
   self->receive([&](ask::lost& l) {
     CHECK(l.id == id);
-    CHECK(l.because == "destroyed");
+    CHECK(l.reason == "destroyed");
   });
   // The next request gets a new session, until the coordinator is closed.
   auto again = self->spawn(holder, one, ::caf::actor_cast<::caf::actor>(self), "again");
   self->receive([](ask::grant&) {});
   CHECK(cluster->node(0).get("/v1/session/list").body != "[]");
   ::caf::anon_send_exit(one, ::caf::exit_reason::user_shutdown);
-  self->receive([](ask::lost& l) { CHECK(l.because == "the coordinator was closed"); });
+  self->receive([](ask::lost& l) { CHECK(l.reason == "the coordinator was closed"); });
   self->wait_for(one);
   CHECK(cluster->node(0).get("/v1/session/list").body == "[]");
   for (const auto& each : {is_notified, again})
@@ -178,11 +178,11 @@ TEST_CASE("caf: no server listens, options are wrong, and errors are shown", "[c
     wanted.within = milliseconds(300);
     self->request(c, seconds(10), wanted)
         .receive([](ask::grant&) { FAIL("granted"); },
-                 [&, because = why](::caf::error& e) {
-                   CHECK(ask::error_of(e).why() == because);
+                 [&, expected = why](::caf::error& e) {
+                   CHECK(ask::error_of(e).reason() == expected);
                    CHECK(s.system.render(e).substr(0, 9) == "refused (");
                  });
     close(self, c);
   }
-  CHECK(ask::error_of(::caf::sec::request_timeout).how() == belay::outcome::unknown);
+  CHECK(ask::error_of(::caf::sec::request_timeout).outcome() == belay::outcome::unknown);
 }

@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
     belay::asio::client c(loop, options);
     auto lock = c.lock("outside");
     lock.acquire(argc > 1 ? 10s : 1s, [&](belay::result<belay::asio::client_lease> held) {
-      why = held.because();
+      why = held.reason();
       fence = held ? held->fence() : 0;
       c.close(1s, [](belay::status) {});
     });

@@ -38,10 +38,10 @@ belay::task<belay::result<int>> add_twice(belay::session& s, belay::deadline lim
   belay::counter n(s.env(), "n");
   auto one = co_await n.add(1, limit);
   if (!one)
-    co_return one.why();
+    co_return one.error();
   auto two = co_await n.add(1, limit);
   if (!two)
-    co_return two.why();
+    co_return two.error();
   co_return static_cast<int>(*two - *one);
 }
 
@@ -51,8 +51,8 @@ int main(int argc, char** argv) {
   belay::client c(options);
   if (argc == 1) {
     auto nobody = c.get("k", 300ms);
-    std::cout << belay::name_of(nobody.because()) << "\n";
-    return nobody.because() == belay::reason::unavailable ? 0 : 1;
+    std::cout << belay::name_of(nobody.reason()) << "\n";
+    return nobody.reason() == belay::reason::unavailable ? 0 : 1;
   }
   auto added = c.run<int>(add_twice, 10s);
   auto lock = c.lock("outside").acquire(10s);

@@ -164,17 +164,17 @@ task<void> consume(group_crew::member& m, group_story& story) {
         bool known =
             std::any_of(there->found.begin(), there->found.end(), [&](const entry& e) { return e.key == key; });
         if (!known)
-          effect.emplace_back(key, std::to_string(m.env.draw(1'000'000'000)));
+          effect.emplace_back(key, std::to_string(m.env.random(1'000'000'000)));
       }
     } else {
-      effect.emplace_back("out/" + got->changes.front().key.substr(3), std::to_string(m.env.draw(1'000'000'000)));
+      effect.emplace_back("out/" + got->changes.front().key.substr(3), std::to_string(m.env.random(1'000'000'000)));
     }
-    auto what = m.env.draw(12);
+    auto what = m.env.random(12);
     if (what == 0)
       m.kit->member.nack(got->cursor);
     if (what < 2)
       continue;
-    auto later = m.env.now() + milliseconds(m.env.draw(1500));
+    auto later = m.env.now() + milliseconds(m.env.random(1500));
     co_await sleep_until(m.env, later);
     deadline five(m.env.now() + seconds(5));
     std::string cursor = got->cursor;
@@ -275,7 +275,7 @@ verdict run_mirror(dialect speaks, std::uint64_t seed, bool forgets) {
 /// Four processes store their cursor in one key, in any order: the most advanced one stays.
 task<void> keep_cursor(environment& env, int n) {
   key_cursor kept(env, "place");
-  auto later = env.now() + milliseconds(env.draw(5000));
+  auto later = env.now() + milliseconds(env.random(5000));
   co_await sleep_until(env, later);
   for (;;) {
     deadline minute(env.now() + minutes(1));
@@ -312,10 +312,10 @@ task<status> bring_about(environment& env, desired_and_there& d, std::string key
   ++d.at_a_time;
   d.most_at_a_time = std::max(d.most_at_a_time, d.at_a_time);
   int seen = d.desired[key];
-  auto later = env.now() + milliseconds(env.draw(60));
+  auto later = env.now() + milliseconds(env.random(60));
   co_await sleep_until(env, later);
   --d.at_a_time;
-  if (env.draw(5) == 0)
+  if (env.random(5) == 0)
     co_return error(outcome::refused, reason::unavailable, "not now");
   d.there[key] = seen;
   co_return nothing();
@@ -435,7 +435,7 @@ TEST_CASE("changes start at the given cursor", "[client]") {
   REQUIRE(next);
   REQUIRE(next->changes.size() == 1);
   CHECK(next->changes.front().kind == change_kind::erased);
-  CHECK(c.run(resumed.next(c.within(seconds(5)))).because() == reason::deadline);
+  CHECK(c.run(resumed.next(c.within(seconds(5)))).reason() == reason::deadline);
   c.server.forget_changes();
   c.server.put("in/c", "3");
   changes behind(c.client, "in/", snapshot->cursor);
@@ -466,7 +466,7 @@ TEST_CASE("a change is redelivered after a nack and after its time, and dead-let
   CHECK(a->changes.front().key == "in/a");
   CHECK(b->changes.front().key == "in/b");
   CHECK(a->tries == 1);
-  CHECK(c.run(member.next(c.within(seconds(5)))).because() == reason::deadline);
+  CHECK(c.run(member.next(c.within(seconds(5)))).reason() == reason::deadline);
   member.nack(a->cursor);
   auto again = c.run(member.next(c.within(seconds(5))));
   REQUIRE(again);
@@ -475,14 +475,14 @@ TEST_CASE("a change is redelivered after a nack and after its time, and dead-let
   consumer::writes effect = {{"out/b", "done"}};
   REQUIRE(c.run(member.ack(b->cursor, c.within(seconds(5)), effect)));
   CHECK(c.server.value("out/b") == "done");
-  CHECK(c.run(member.ack(b->cursor, c.within(seconds(5)))).because() == reason::session);
+  CHECK(c.run(member.ack(b->cursor, c.within(seconds(5)))).reason() == reason::session);
   auto begun = c.time.now();
   auto third = c.run(member.next(c.within(minutes(2))));
   REQUIRE(third);
   CHECK(third->tries == 3);
   CHECK(c.time.now() - begun > seconds(20));
   CHECK(c.time.now() - begun < seconds(40));
-  CHECK(c.run(member.next(c.within(minutes(2)))).because() == reason::deadline);
+  CHECK(c.run(member.next(c.within(minutes(2)))).reason() == reason::deadline);
   CHECK(c.server.value("group/dead/" + a->cursor));
   CHECK(c.run(member.leave(c.within(seconds(5)))));
 }

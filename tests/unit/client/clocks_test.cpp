@@ -42,19 +42,19 @@ private:
 /// Disturbs the clocks for one round.
 /// @param passed time since the last round @returns the mildest verdict that the next check may
 /// give
-clock_verdict disturb(odd_clocks& w, virtual_time::tape& chance, nanoseconds passed) {
+clock_trust disturb(odd_clocks& w, virtual_time::tape& chance, nanoseconds passed) {
   switch (chance.draw(8)) {
   case 0:
     w.back += passed + seconds(1 + chance.draw(5));
-    return clock_verdict::distrusted;
+    return clock_trust::distrusted;
   case 1:
     w.set_wall(chance.draw(2) ? hours(1) : -hours(1));
-    return clock_verdict::distrusted;
+    return clock_trust::distrusted;
   case 2:
     w.set_wall(chance.draw(2) ? seconds(5) : -seconds(5));
-    return clock_verdict::noticed;
+    return clock_trust::noticed;
   default:
-    return clock_verdict::trusted;
+    return clock_trust::trusted;
   }
 }
 
@@ -75,7 +75,7 @@ verdict run_clocks(std::uint64_t seed) {
     w.run_wall(runs_wrong ? 20 : 0);
     nanoseconds length = seconds(5 + chance.draw(55));
     c.pass(length);
-    auto least = std::max(disturb(w, chance, length), runs_wrong ? clock_verdict::noticed : clock_verdict::trusted);
+    auto least = std::max(disturb(w, chance, length), runs_wrong ? clock_trust::noticed : clock_trust::trusted);
     w.run_wall(0);
     bool asks = chance.draw(2) == 0;
     if (asks) {
@@ -92,12 +92,12 @@ verdict run_clocks(std::uint64_t seed) {
       guard.look();
     }
     if (far)
-      least = clock_verdict::distrusted;
-    if (guard.verdict() < least)
+      least = clock_trust::distrusted;
+    if (guard.trust() < least)
       return "clocks that are wrong are not noticed, or trusted";
-    bool all_right = least == clock_verdict::trusted && asks && std::chrono::abs(w.ahead()) < o.notice_offset;
-    if (all_right && guard.verdict() != clock_verdict::trusted)
-      return "clocks that are right are not trusted: " + guard.because();
+    bool all_right = least == clock_trust::trusted && asks && std::chrono::abs(w.ahead()) < o.notice_offset;
+    if (all_right && guard.trust() != clock_trust::trusted)
+      return "clocks that are right are not trusted: " + guard.reason();
   }
   return {};
 }
@@ -113,21 +113,21 @@ TEST_CASE("an offset is distrusted until a sample finds a smaller one", "[client
   w.set_wall(hours(1));
   auto sampled = c.run(guard.sample(c.within(seconds(5))));
   REQUIRE(sampled);
-  CHECK(*sampled == clock_verdict::distrusted);
+  CHECK(*sampled == clock_trust::distrusted);
   CHECK(guard.offset() > minutes(59));
   c.pass(seconds(10));
-  CHECK(guard.look() == clock_verdict::distrusted);
-  CHECK(guard.because() == "the wall clock is far from that of the servers");
+  CHECK(guard.look() == clock_trust::distrusted);
+  CHECK(guard.reason() == "the wall clock is far from that of the servers");
   w.set_wall(-hours(1));
-  CHECK(guard.look() == clock_verdict::distrusted);
+  CHECK(guard.look() == clock_trust::distrusted);
   c.pass(seconds(10));
   sampled = c.run(guard.sample(c.within(seconds(5))));
   REQUIRE(sampled);
-  CHECK(*sampled == clock_verdict::trusted);
+  CHECK(*sampled == clock_trust::trusted);
   CHECK(guard.offset() == milliseconds(0));
   c.server.silent = true;
   CHECK(c.run(guard.sample(c.within(seconds(5)))).refused());
-  CHECK(guard.verdict() == clock_verdict::trusted);
+  CHECK(guard.trust() == clock_trust::trusted);
 }
 
 TEST_CASE("clocks are classified by what was done to them", "[client][faults]") {

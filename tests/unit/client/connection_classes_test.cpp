@@ -78,7 +78,7 @@ TEST_CASE("requests are bounded, those that wait by an eighth less, renewals not
   auto take = [&](connection_class kind) {
     std::size_t n = 0;
     for (; n < 100 && r.takes(kind); ++n)
-      r.came(kind);
+      r.arrived(kind);
     return n;
   };
   CHECK(take(connection_class::waiting) == 14);

@@ -31,10 +31,10 @@ task<void> lead(election_crew::member& m, std::size_t number, stage& seen) {
     ++m.progress[number];
     stage::shown here(
         seen, m.env, *m.s, [&leadership] { return leadership->safe_until(); }, name);
-    auto term = m.env.now() + seconds(1 + m.env.draw(4));
+    auto term = m.env.now() + seconds(1 + m.env.random(4));
     co_await sleep_until(m.env, term);
     deadline two(m.env.now() + seconds(2));
-    if (m.env.draw(4) == 0)
+    if (m.env.random(4) == 0)
       co_await leadership->release(two);
     else
       co_await m.kit->contest.transfer(*leadership, two);

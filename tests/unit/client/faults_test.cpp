@@ -62,7 +62,7 @@ task<void> work(environment& env, session& s, contest what, std::string name, wo
       continue;
     }
     ++state.grants;
-    auto steps = 1 + env.draw(5);
+    auto steps = 1 + env.random(5);
     for (std::uint64_t i = 0; i < steps && held->safe(); ++i) {
       shown here(state, *held);
       request q("PUT", "/store");
@@ -72,7 +72,7 @@ task<void> work(environment& env, session& s, contest what, std::string name, wo
       auto later = env.now() + seconds(2);
       co_await sleep_until(env, later, &s.ended());
     }
-    if (env.draw(2)) {
+    if (env.random(2)) {
       deadline two(env.now() + seconds(2));
       co_await held->release(two);
     }
@@ -189,7 +189,7 @@ verdict run_renewals(std::uint64_t seed) {
     c.server.leaderless = false;
     c.pass(seconds(8));
   }
-  return s.state() == session_state::lost ? "lost: " + s.lost_because() : verdict();
+  return s.state() == session_state::lost ? "lost: " + s.lost_reason() : verdict();
 }
 
 /// Three tasks that share a session take turns with a lock, for a second each.
@@ -199,7 +199,7 @@ task<void> share(environment& env, session& s, int& grants) {
     mutex lock(s, "m");
     result<lease> held = co_await lock.acquire(minute);
     grants += held.done() ? 1 : 0;
-    auto later = env.now() + milliseconds(500 + env.draw(500));
+    auto later = env.now() + milliseconds(500 + env.random(500));
     co_await sleep_until(env, later);
   }
 }
@@ -263,7 +263,7 @@ enum class wanted { mutex, claimed_mutex, semaphore };
 
 /// Gives up after a fraction of a second, whatever is in flight then.
 task<void> give_up_soon(environment& env, session& s, wanted what) {
-  deadline limit(env.now() + milliseconds(1 + env.draw(300)));
+  deadline limit(env.now() + milliseconds(1 + env.random(300)));
   mutex_options claims;
   claims.how = recipe::claims;
   mutex keys(s, "m"), claimed(s, "c", claims);
@@ -272,7 +272,7 @@ task<void> give_up_soon(environment& env, session& s, wanted what) {
                                : what == wanted::claimed_mutex ? claimed.acquire(limit)
                                                                : slots.acquire(1, limit);
   result<lease> held = co_await taking;
-  if (held && env.draw(2))
+  if (held && env.random(2))
     co_await held->release(limit);
 }
 

@@ -164,7 +164,7 @@ struct two_clusters {
     for (;;) {
       auto current = run(m.is_current(original.within(seconds(10))));
       if (!current)
-        return current.why();
+        return current.error();
       if (*current)
         return nothing();
       auto copied = run(m.step(original.within(seconds(10))));
@@ -254,14 +254,14 @@ TEST_CASE("a file with a cursor stores its history where 0.2.0 ignores it", "[cl
   for (const auto* text : {"", "\n", "x\n", "12.3 x\n", "12.3@\n", "12.3.4\n", "12.3\n13\n"}) {
     INFO(text);
     write(text);
-    CHECK(file.load().because() == reason::invalid);
+    CHECK(file.load().reason() == reason::invalid);
   }
   write(std::string(1 << 20, '1'));
-  CHECK(file.load().because() == reason::invalid);
+  CHECK(file.load().reason() == reason::invalid);
 
   // docs/internals/pitfalls.md R43: a folder, a pipe, a device without an end.
   file_cursor in_place_of_a_file{std::string(folder)};
-  CHECK(in_place_of_a_file.load().why().text() == std::string(folder) + ": Is a directory");
+  CHECK(in_place_of_a_file.load().error().text() == std::string(folder) + ": Is a directory");
   auto pipe = std::string(folder) + "/pipe";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   CHECK(file_cursor(pipe).load().refused());
@@ -411,7 +411,7 @@ TEST_CASE("a group gets a snapshot of another history, and its state is one of 0
   REQUIRE(c.run(other.open(c.within(seconds(5)))));
   consumer next(other, "in/", "group");
   auto anew = c.run(next.next(c.within(seconds(5))));
-  INFO(anew.why().text());
+  INFO(anew.error().text());
   REQUIRE(anew);
   CHECK(anew->is_snapshot);
   CHECK(anew->changes.size() == c.server.all("in/").size());
@@ -528,7 +528,7 @@ TEST_CASE("two mirrors of one name do not copy two originals in turns", "[client
   status ended = nothing();
   for (int i = 0; i < 5 && ended; ++i)
     ended = c.run(of_old.step(c.original.within(seconds(5))));
-  CHECK(ended.because() == reason::held);
+  CHECK(ended.reason() == reason::held);
   CHECK(c.equal()); // and it has written nothing
   c.original.server.put("in/b", "1");
   REQUIRE(c.run(of_new.step(c.original.within(seconds(5)))));
@@ -600,12 +600,12 @@ TEST_CASE("keys that no list can name are left out, and compared with nothing", 
   CHECK(copying.left_out().count(shown) == 1);
   CHECK(c.copy_server.value("copy/\xEF\xBF\xBD") == "its name is this");
   auto differs = c.run(diff(c.original.client, "in/", c.copy, "copy/", c.original.within(seconds(20))));
-  INFO(differs.why().text());
+  INFO(differs.error().text());
   REQUIRE(differs);
   REQUIRE(differs->size() == 1);
   CHECK(differs->front().kind == difference_kind::not_comparable);
   CHECK(name_of(differs->front().kind) == "NotComparable");
-  CHECK(c.run(digests(c.original.client, "in/", c.original.within(seconds(5)))).because() == reason::invalid);
+  CHECK(c.run(digests(c.original.client, "in/", c.original.within(seconds(5)))).reason() == reason::invalid);
   server.misnamed["in/\xFE"] = shown;
   server.put("in/\xFE", "nor is its");
   server.erase("in/\xFF");

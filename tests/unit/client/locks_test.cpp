@@ -16,7 +16,7 @@ namespace {
 /// Writes to the store without a gate, for as long as it believes that it may.
 template <class Held>
 task<void> write_under(virtual_time::process& env, session& s, const Held& held, std::string who) {
-  auto steps = 1 + env.draw(4);
+  auto steps = 1 + env.random(4);
   for (std::uint64_t i = 0; i < steps && held.safe(); ++i) {
     request q("PUT", "/store");
     q.query("who", who).query("fence", std::to_string(held.fence()));
@@ -70,14 +70,14 @@ task<void> enter_deeply(recursive_crew::member& m, std::size_t number, stage& se
         seen.complaint = "the outer lease went with the inner one";
     }
     co_await write_under(m.env, *m.s, *outer, owner);
-    if (m.env.draw(2)) {
+    if (m.env.random(2)) {
       deadline two(m.env.now() + seconds(2));
       co_await outer->release(two);
     }
     outer->drop();
     // Another task of this owner may have acquired the mutex meanwhile: one owner can keep the
     // others out forever.
-    auto later = m.env.now() + seconds(20 + m.env.draw(20));
+    auto later = m.env.now() + seconds(20 + m.env.random(20));
     co_await sleep_until(m.env, later);
   }
 }
@@ -124,7 +124,7 @@ verdict run_lost_owner(std::uint64_t seed) {
   c.pass(seconds(30));
   if (!c.run(s.open(c.within(seconds(30)))))
     return "not opened again";
-  if (c.run(lock.acquire("one", c.within(seconds(5)))).because() != reason::session)
+  if (c.run(lock.acquire("one", c.within(seconds(5)))).reason() != reason::session)
     return "an inner lease under a lost one";
   outer->drop();
   return c.run(lock.acquire("one", c.within(minutes(1)))) ? "" : "not acquired after the loss";
@@ -145,7 +145,7 @@ task<void> read_or_write(shared_crew::member& m, std::size_t number, stage& seen
     if (!open)
       continue;
     deadline soon(m.env.now() + seconds(60));
-    bool writes = m.env.draw(3) == 0;
+    bool writes = m.env.random(3) == 0;
     task<result<lease>> taking;
     if (writes)
       taking = m.kit->lock.acquire(soon);
@@ -164,7 +164,7 @@ task<void> read_or_write(shared_crew::member& m, std::size_t number, stage& seen
       stage::shown here(seen, m.env, *m.s, until, "writer");
       co_await write_under(m.env, *m.s, *held, "w");
     }
-    if (writes && m.env.draw(2)) {
+    if (writes && m.env.random(2)) {
       deadline five(m.env.now() + seconds(5));
       co_await m.kit->lock.downgrade(*held, five);
       writes = false;
@@ -174,7 +174,7 @@ task<void> read_or_write(shared_crew::member& m, std::size_t number, stage& seen
       auto later = m.env.now() + seconds(3);
       co_await sleep_until(m.env, later, &m.s->ended());
     }
-    if (m.env.draw(2)) {
+    if (m.env.random(2)) {
       deadline two(m.env.now() + seconds(2));
       co_await held->release(two);
     }
@@ -207,7 +207,7 @@ task<void> lock_two_keys(striped_crew::member& m, std::size_t number, stage& see
     bool open = co_await have_session(m.env, *m.s);
     if (!open)
       continue;
-    std::vector<std::string> keys = {"k" + std::to_string(m.env.draw(9)), "k" + std::to_string(m.env.draw(9))};
+    std::vector<std::string> keys = {"k" + std::to_string(m.env.random(9)), "k" + std::to_string(m.env.random(9))};
     deadline soon(m.env.now() + seconds(60));
     result<std::vector<lease>> held = co_await m.kit->lock.acquire_all(keys, soon);
     if (!held) {
@@ -261,7 +261,7 @@ task<void> lock_paths(tree_crew::member& m, std::size_t number, stage& seen) {
     bool open = co_await have_session(m.env, *m.s);
     if (!open)
       continue;
-    std::string path = paths[m.env.draw(6)];
+    std::string path = paths[m.env.random(6)];
     deadline soon(m.env.now() + seconds(60));
     result<tree_lease> held = co_await m.kit->lock.acquire(path, soon);
     if (!held) {
@@ -274,7 +274,7 @@ task<void> lock_paths(tree_crew::member& m, std::size_t number, stage& seen) {
     stage::shown here(
         seen, m.env, *m.s, [h] { return h->safe_until(); }, path.empty() ? "/" : "/" + path + "/");
     co_await write_under(m.env, *m.s, *held, "/" + path + "/");
-    if (m.env.draw(2)) {
+    if (m.env.random(2)) {
       deadline two(m.env.now() + seconds(2));
       co_await held->release(two);
     }
@@ -316,7 +316,7 @@ TEST_CASE("a recursive mutex counts for each owner", "[client]") {
     CHECK(c.server.requests("PUT /v1/kv/m") == asked);
     CHECK(first->depth() == 2);
     CHECK(again->fence() == first->fence());
-    CHECK(c.run(lock.acquire("two", c.within(seconds(5)))).because() == reason::deadline);
+    CHECK(c.run(lock.acquire("two", c.within(seconds(5)))).reason() == reason::deadline);
     auto waits = lock.acquire("two", c.within(minutes(1)));
     waits.start();
     CHECK(c.run(again->release(c.within(seconds(5)))));
@@ -383,7 +383,7 @@ TEST_CASE("readers share, writers are alone, and requests after a writer wait fo
   session u(consul.client, session_options());
   REQUIRE(consul.run(u.open(consul.within(seconds(5)))));
   shared_mutex none(u, "rw");
-  CHECK(consul.run(none.acquire(consul.within(seconds(5)))).because() == reason::unsupported);
+  CHECK(consul.run(none.acquire(consul.within(seconds(5)))).reason() == reason::unsupported);
 }
 
 TEST_CASE("keys of one stripe share a lock, and several keys are held together", "[client]") {
@@ -398,7 +398,7 @@ TEST_CASE("keys of one stripe share a lock, and several keys are held together",
   auto held = c.run(lock.acquire_all(keys, c.within(seconds(5))));
   REQUIRE(held);
   CHECK(held->size() == 3);
-  CHECK(c.run(lock.acquire("b", c.within(seconds(2)))).because() == reason::deadline);
+  CHECK(c.run(lock.acquire("b", c.within(seconds(2)))).reason() == reason::deadline);
   held->clear();
   CHECK(c.run(lock.acquire("b", c.within(seconds(5)))));
 }
@@ -412,9 +412,9 @@ TEST_CASE("a path is locked together with everything under it, and independently
   REQUIRE(held);
   CHECK(c.run(lock.acquire("eu/paris", c.within(seconds(5)))));
   CHECK(c.run(lock.acquire("eu/berlin2", c.within(seconds(5)))));
-  CHECK(c.run(lock.acquire("eu", c.within(seconds(2)))).because() == reason::deadline);
-  CHECK(c.run(lock.acquire("/eu//berlin/mitte/", c.within(seconds(2)))).because() == reason::deadline);
-  CHECK(c.run(lock.acquire("", c.within(seconds(2)))).because() == reason::deadline);
+  CHECK(c.run(lock.acquire("eu", c.within(seconds(2)))).reason() == reason::deadline);
+  CHECK(c.run(lock.acquire("/eu//berlin/mitte/", c.within(seconds(2)))).reason() == reason::deadline);
+  CHECK(c.run(lock.acquire("", c.within(seconds(2)))).reason() == reason::deadline);
   REQUIRE(c.run(held->release(c.within(seconds(5)))));
   CHECK(c.run(lock.acquire("", c.within(seconds(30)))));
 }

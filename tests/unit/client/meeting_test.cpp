@@ -87,7 +87,7 @@ task<void> attend(barrier_crew::member& m, model_server& server, attendance& see
     seen.in_doubt.erase(id);
     seen.inside[id] = pass->round();
     auto number = pass->round();
-    auto later = m.env.now() + milliseconds(m.env.draw(4000));
+    auto later = m.env.now() + milliseconds(m.env.random(4000));
     co_await sleep_until(m.env, later, &m.s->ended());
     seen.inside.erase(id);
     seen.entering.erase(id);
@@ -132,7 +132,7 @@ verdict run_barrier(dialect speaks, std::uint64_t seed, virtual_time::fault_rate
 // Latches
 
 task<void> count_once(environment& env, latch& l, int& begun, int& done, int& unknown) {
-  auto until = env.now() + milliseconds(env.draw(20'000));
+  auto until = env.now() + milliseconds(env.random(20'000));
   co_await sleep_until(env, until);
   ++begun;
   deadline minute(env.now() + minutes(1));
@@ -251,7 +251,7 @@ TEST_CASE("a barrier opens when all have arrived, and ends when all have left", 
     auto again = of[0]->enter(c.within(minutes(5)));
     again.start();
     // One leaves, and one dies.
-    CHECK(c.run(of[1]->leave(std::move(*two), c.within(seconds(1)))).because() == reason::deadline);
+    CHECK(c.run(of[1]->leave(std::move(*two), c.within(seconds(1)))).reason() == reason::deadline);
     c.server.destroy(sessions[2]->id());
     c.pass(seconds(1));
     REQUIRE(leaves.done());
@@ -275,16 +275,16 @@ TEST_CASE("a participant that gives up at a barrier does not count, and another 
   barrier of_t(t, "meet", 2);
   auto gave_up = c.run(of_s.enter(c.within(seconds(2))));
   CHECK(gave_up.unknown());
-  CHECK(gave_up.because() == reason::deadline);
+  CHECK(gave_up.reason() == reason::deadline);
   c.pass(seconds(5));
   auto alone = of_t.enter(c.within(minutes(1)));
   alone.start();
   c.pass(seconds(5));
   CHECK_FALSE(alone.done());
   barrier three(s, "meet", 3);
-  CHECK(c.run(three.enter(c.within(seconds(2)))).because() == reason::invalid);
+  CHECK(c.run(three.enter(c.within(seconds(2)))).reason() == reason::invalid);
   barrier none(s, "meet", 0);
-  CHECK(c.run(none.enter(c.within(seconds(2)))).because() == reason::invalid);
+  CHECK(c.run(none.enter(c.within(seconds(2)))).reason() == reason::invalid);
   CHECK(c.run(of_s.enter(c.within(seconds(5)))));
   c.pass(seconds(1));
   REQUIRE(alone.done());
@@ -297,7 +297,7 @@ TEST_CASE("a latch counts down to zero and stays open", "[client]") {
   auto waits = l.wait(c.within(minutes(5)));
   waits.start();
   CHECK(*c.run(l.count_down(c.within(seconds(5)))) == 2);
-  CHECK(c.run(l.wait(c.within(seconds(2)))).because() == reason::deadline);
+  CHECK(c.run(l.wait(c.within(seconds(2)))).reason() == reason::deadline);
   CHECK_FALSE(waits.done());
   CHECK(*c.run(l.count_down(c.within(seconds(5)), 5)) == 0);
   c.pass(seconds(1));
@@ -306,8 +306,8 @@ TEST_CASE("a latch counts down to zero and stays open", "[client]") {
   CHECK(*c.run(l.count_down(c.within(seconds(5)))) == 0);
   CHECK(c.run(l.wait(c.within(seconds(2)))));
   c.server.put("l", "many");
-  CHECK(c.run(l.count_down(c.within(seconds(5)))).because() == reason::invalid);
-  CHECK(c.run(l.wait(c.within(seconds(5)))).because() == reason::invalid);
+  CHECK(c.run(l.count_down(c.within(seconds(5)))).reason() == reason::invalid);
+  CHECK(c.run(l.wait(c.within(seconds(5)))).reason() == reason::invalid);
 }
 
 TEST_CASE("barriers hold their guarantees under faults", "[client][faults]") {

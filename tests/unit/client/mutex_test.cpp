@@ -66,7 +66,7 @@ TEST_CASE("a waiter leaves the queue by its deadline, by a stop, or by destroyin
   auto first = c.run(of_a.acquire(c.within(seconds(5))));
   REQUIRE(first);
   auto late = c.run(of_b.acquire(c.within(seconds(2))));
-  CHECK(late.because() == reason::deadline);
+  CHECK(late.reason() == reason::deadline);
   c.pass(seconds(3));
   CHECK(c.server.waiting("x") == 0);
 
@@ -78,7 +78,7 @@ TEST_CASE("a waiter leaves the queue by its deadline, by a stop, or by destroyin
   stop.stop();
   c.pass(seconds(3));
   REQUIRE(stopped.done());
-  CHECK(stopped.take().because() == reason::stopped);
+  CHECK(stopped.take().reason() == reason::stopped);
   CHECK(c.server.waiting("x") == 0);
 
   auto destroyed = of_b.acquire(c.within(minutes(5)));
@@ -124,14 +124,14 @@ TEST_CASE("the loss of a session ends its waits and locks", "[client]") {
     c.server.destroy(b.s.id());
     c.pass(seconds(10));
     REQUIRE(waits.done());
-    CHECK(waits.take().because() == reason::session);
+    CHECK(waits.take().reason() == reason::session);
     c.server.destroy(a.s.id());
     c.pass(seconds(10));
     CHECK_FALSE(held->safe());
     // The client's next session has its own turns, even while a lease of the previous one exists.
     REQUIRE(c.run(a.s.open(c.within(seconds(5)))));
     CHECK(c.run(of_a.acquire(c.within(seconds(20)))));
-    CHECK(c.run(held->release(c.within(seconds(1)))).because() == reason::session);
+    CHECK(c.run(held->release(c.within(seconds(1)))).reason() == reason::session);
   }
 }
 
@@ -149,7 +149,7 @@ TEST_CASE("a semaphore grants as many permits as its limit", "[client]") {
     }
     contender last(c);
     semaphore slots(last.s, "pool", 3);
-    CHECK(c.run(slots.acquire(1, c.within(seconds(5)))).because() == reason::deadline);
+    CHECK(c.run(slots.acquire(1, c.within(seconds(5)))).reason() == reason::deadline);
     auto waits = slots.acquire(1, c.within(minutes(5)));
     waits.start();
     c.pass(seconds(10));
@@ -162,7 +162,7 @@ TEST_CASE("a semaphore grants as many permits as its limit", "[client]") {
     CHECK(got->safe());
     semaphore weighted(all[1]->s, "pool", 3);
     auto two = c.run(weighted.acquire(2, c.within(seconds(2))));
-    CHECK(two.because() == (speaks == dialect::belay ? reason::deadline : reason::unsupported));
+    CHECK(two.reason() == (speaks == dialect::belay ? reason::deadline : reason::unsupported));
   }
 }
 
@@ -193,7 +193,7 @@ TEST_CASE("leadership is won, seen, transferred and resigned", "[client]") {
     if (speaks == dialect::belay) {
       CHECK(handed);
     } else {
-      CHECK(handed.because() == reason::unsupported);
+      CHECK(handed.reason() == reason::unsupported);
       REQUIRE(c.run(first->release(c.within(seconds(5)))));
     }
     c.pass(seconds(5));
@@ -219,7 +219,7 @@ TEST_CASE("a leadership is transferred by a server that has only the old name of
   election of_b(b.s, "office");
   auto first = c.run(of_a.campaign("here a", c.within(seconds(5))));
   REQUIRE(first);
-  CHECK(c.run(of_a.transfer(*first, c.within(seconds(5)))).because() == reason::invalid); // no candidate waits
+  CHECK(c.run(of_a.transfer(*first, c.within(seconds(5)))).reason() == reason::invalid); // no candidate waits
   auto second = of_b.campaign("here b", c.within(minutes(10)));
   second.start();
   c.pass(seconds(5));
@@ -244,13 +244,13 @@ TEST_CASE("many clients add to one number, and each addition counts once", "[cli
     CHECK(t.take());
   }
   CHECK(c.server.value("n") == "10");
-  CHECK(c.run(n.add(6, c.within(seconds(5)))).because() == reason::bounds);
-  CHECK(c.run(n.add(-11, c.within(seconds(5)))).because() == reason::bounds);
+  CHECK(c.run(n.add(6, c.within(seconds(5)))).reason() == reason::bounds);
+  CHECK(c.run(n.add(-11, c.within(seconds(5)))).reason() == reason::bounds);
   auto five = c.run(n.add(5, c.within(seconds(5))));
   REQUIRE(five);
   CHECK(*five == 15);
   c.server.put("n", "many");
-  CHECK(c.run(n.add(1, c.within(seconds(5)))).because() == reason::invalid);
+  CHECK(c.run(n.add(1, c.within(seconds(5)))).reason() == reason::invalid);
 }
 
 TEST_CASE("a key is erased as it was seen, or not at all", "[client]") {

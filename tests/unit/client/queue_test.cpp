@@ -39,7 +39,7 @@ task<void> put_or_take(queue_crew::member& m, std::size_t number, queue_story& s
       continue;
     if (number == 0) {
       ++m.progress[0];
-      auto later = m.env.now() + milliseconds(5000 + m.env.draw(15'000));
+      auto later = m.env.now() + milliseconds(5000 + m.env.random(15'000));
       co_await sleep_until(m.env, later);
       if (story.no_more)
         continue;
@@ -67,11 +67,11 @@ task<void> put_or_take(queue_crew::member& m, std::size_t number, queue_story& s
     {
       stage::shown here(
           seen, m.env, *m.s, [it, s] { return it->safe() ? s->safe_until() : instant(); }, value);
-      auto later = m.env.now() + milliseconds(m.env.draw(8000));
+      auto later = m.env.now() + milliseconds(m.env.random(8000));
       co_await sleep_until(m.env, later, &m.s->ended());
     }
     deadline five(m.env.now() + seconds(5));
-    auto what = m.env.draw(10);
+    auto what = m.env.random(10);
     if (what == 0)
       co_await m.kit->items.give_back(std::move(*item), five);
     if (what < 2)
@@ -162,10 +162,10 @@ task<void> write_guarded(guarded_crew::member& m, fenced<std::vector<std::uint64
       std::string fence = std::to_string(held->fence());
       deadline five(m.env.now() + seconds(5));
       status put =
-          co_await put_under(*m.s, *held, "m", "guarded", fence + " " + std::to_string(m.env.draw(1000)), five);
+          co_await put_under(*m.s, *held, "m", "guarded", fence + " " + std::to_string(m.env.random(1000)), five);
       m.progress[0] += put ? 1 : 0;
       auto number = held->fence();
-      auto later = m.env.now() + milliseconds(m.env.draw(6000));
+      auto later = m.env.now() + milliseconds(m.env.random(6000));
       co_await sleep_until(m.env, later);
       (void)resource.apply(number, [number](std::vector<std::uint64_t>& all) { all.push_back(number); });
     }
@@ -212,9 +212,9 @@ struct ledger {
 };
 
 task<status> undo_in(environment& env, ledger& l, saga_step s) {
-  auto later = env.now() + milliseconds(env.draw(2000));
+  auto later = env.now() + milliseconds(env.random(2000));
   co_await sleep_until(env, later);
-  if (env.draw(4) == 0)
+  if (env.random(4) == 0)
     co_return error(outcome::refused, reason::unavailable, "the resource is away");
   l.undo(s.saga_id + "/" + std::to_string(s.number), s.fence);
   co_return nothing();
@@ -245,16 +245,16 @@ task<void> run_sections(section_crew::member& m, ledger& l, int& next) {
     for (int i = 0; i < 3 && all; ++i) {
       deadline ten(m.env.now() + seconds(10));
       status noted = co_await work.step("debit", name, ten);
-      all = noted.done() && m.env.draw(8) > 0;
+      all = noted.done() && m.env.random(8) > 0;
       if (!noted)
         break;
-      auto later = m.env.now() + milliseconds(m.env.draw(3000));
+      auto later = m.env.now() + milliseconds(m.env.random(3000));
       co_await sleep_until(m.env, later);
       l.apply(name + "/" + std::to_string(i), fence);
     }
     deadline ten(m.env.now() + seconds(10));
     if (!all) {
-      if (m.env.draw(2))
+      if (m.env.random(2))
         co_await work.roll_back(ten);
       continue;
     }
@@ -347,8 +347,8 @@ TEST_CASE("a queue gives each item to one consumer, in order, and again after it
     REQUIRE(second);
     CHECK(std::set<std::string>{first->value(), second->value()} == std::set<std::string>{"a", "c"});
     c.pass(seconds(10));
-    CHECK(c.run(of_t.ack(std::move(*a), c.within(seconds(5)))).because() == reason::session);
-    CHECK(c.run(of_s.take(c.within(seconds(3)))).because() == reason::deadline);
+    CHECK(c.run(of_t.ack(std::move(*a), c.within(seconds(5)))).reason() == reason::session);
+    CHECK(c.run(of_s.take(c.within(seconds(3)))).reason() == reason::deadline);
     { auto gone = std::move(*first); }
     c.pass(seconds(2));
     CHECK(c.run(of_s.take(c.within(seconds(5)))));
@@ -357,11 +357,11 @@ TEST_CASE("a queue gives each item to one consumer, in order, and again after it
 
 TEST_CASE("a fenced resource rejects late holders", "[client]") {
   fenced<int> resource(1, 10);
-  CHECK(resource.apply(9, [](int& n) { n = 9; }).because() == reason::held);
+  CHECK(resource.apply(9, [](int& n) { n = 9; }).reason() == reason::held);
   CHECK(resource.apply(10, [](int& n) { n = 10; }));
   CHECK(resource.apply(12, [](int& n) { n = 12; }));
-  CHECK(resource.apply(11, [](int& n) { n = 11; }).because() == reason::held);
-  CHECK(resource.apply(0, [](int& n) { n = 0; }).because() == reason::held);
+  CHECK(resource.apply(11, [](int& n) { n = 11; }).reason() == reason::held);
+  CHECK(resource.apply(0, [](int& n) { n = 0; }).reason() == reason::held);
   CHECK(resource.value() == 12);
   CHECK(resource.largest() == 12);
 }
@@ -390,7 +390,7 @@ TEST_CASE("a saga that was begun and not committed is undone, last step first", 
     saga second(t, "pay", how);
     REQUIRE(c.run(second.begin("o2", c.within(seconds(30)))));
     CHECK(undone == std::vector<std::string>{"o1 ship 2", std::string("o1 debit \xff\0x", 12)});
-    CHECK(c.run(first.commit(c.within(seconds(5)))).because() == reason::session);
+    CHECK(c.run(first.commit(c.within(seconds(5)))).reason() == reason::session);
     REQUIRE(c.run(second.step("debit", "1", c.within(seconds(5)))));
     REQUIRE(c.run(second.commit(c.within(seconds(5)))));
     CHECK_FALSE(c.server.value("pay/.intent"));
@@ -413,7 +413,7 @@ TEST_CASE("the operations of a session's end take effect when it ends", "[client
     o.on_end = {end_operation::set("ended", "by itself"), end_operation::erase("alive")};
     session s(c.client, o);
     auto opened = c.run(s.open(c.within(seconds(5))));
-    CHECK(opened.because() == (speaks == dialect::belay ? reason::none : reason::unsupported));
+    CHECK(opened.reason() == (speaks == dialect::belay ? reason::none : reason::unsupported));
     if (!opened)
       continue;
     CHECK_FALSE(c.server.value("ended"));

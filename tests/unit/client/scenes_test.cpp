@@ -43,7 +43,7 @@ task<void> use_slots(environment& env, session& s, int& inside, int& most, int& 
     most = std::max(most, ++inside);
     ++grants;
     ++i;
-    auto later = env.now() + milliseconds(50 + env.draw(100));
+    auto later = env.now() + milliseconds(50 + env.random(100));
     co_await sleep_until(env, later);
     --inside;
     deadline soon(env.now() + seconds(2));
@@ -106,7 +106,7 @@ TEST_CASE("scene: the holder of a lock is paused, and continues when another cli
   REQUIRE(store.apply(theirs->fence(), [](std::string& value) { value = "second"; }));
   auto late = store.apply(mine->fence(), [](std::string& value) { value = "too late"; });
   INFO("the first may have believed in his lock until " << in_ms(gap).count() << " ms before the second got it");
-  CHECK(late.because() == reason::held);
+  CHECK(late.reason() == reason::held);
   CHECK(store.value() == "second");
   CHECK(gap.count() >= 0);
   c.pass(seconds(60));
@@ -175,8 +175,8 @@ TEST_CASE("scene: a consumer of deletes dies before it has acknowledged", "[clie
   consumer::writes effect = {{"cleaned/a", "once"}};
   REQUIRE(c.run(next.ack(again->cursor, c.within(seconds(5)), effect)));
   CHECK(c.server.value("cleaned/a") == "once");
-  CHECK(c.run(next.ack(again->cursor, c.within(seconds(5)), effect)).because() == reason::session);
-  CHECK(c.run(next.next(c.within(minutes(2)))).because() == reason::deadline);
+  CHECK(c.run(next.ack(again->cursor, c.within(seconds(5)), effect)).reason() == reason::session);
+  CHECK(c.run(next.next(c.within(minutes(2)))).reason() == reason::deadline);
 }
 
 TEST_CASE("scene: a step of the clock by 600 ms", "[client][scenes]") {
@@ -192,13 +192,13 @@ TEST_CASE("scene: a step of the clock by 600 ms", "[client][scenes]") {
   auto o = without_delay();
   o.guard = &guard;
   session s(c.client, o);
-  REQUIRE(guard.look() == clock_verdict::trusted);
+  REQUIRE(guard.look() == clock_trust::trusted);
   REQUIRE(c.run(s.open(c.within(seconds(5)))));
   c.pass(seconds(30));
-  REQUIRE(guard.look() == clock_verdict::trusted);
+  REQUIRE(guard.look() == clock_trust::trusted);
   REQUIRE(s.state() == session_state::live);
   step = milliseconds(600);
-  REQUIRE(guard.look() == clock_verdict::distrusted);
+  REQUIRE(guard.look() == clock_trust::distrusted);
   auto renewed = c.server.requests("PUT /v1/session/renew");
   auto begun = c.time.now();
   while (s.state() != session_state::lost && c.time.now() < begun + minutes(1))

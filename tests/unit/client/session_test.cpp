@@ -60,7 +60,7 @@ TEST_CASE("a session survives an election, and is lost without responses in time
   REQUIRE(lost_at);
   CHECK(*lost_at >= end);
   CHECK(*lost_at - end < milliseconds(10));
-  CHECK(s.lost_because() == "no renewal was acknowledged in time");
+  CHECK(s.lost_reason() == "no renewal was acknowledged in time");
   CHECK(s.ended().stopped());
   c.server.silent = false;
   auto before = s.id();
@@ -79,7 +79,7 @@ TEST_CASE("the reason for the loss of a session is reported if the server provid
     c.pass(seconds(5));
     CHECK(s.state() == session_state::lost);
     CHECK_FALSE(s.safe());
-    CHECK(s.lost_because() ==
+    CHECK(s.lost_reason() ==
           (speaks == dialect::belay ? "destroyed by operator" : "the server no longer has the session"));
   }
 }
@@ -90,7 +90,7 @@ TEST_CASE("exact TTLs are refused where there are none", "[client]") {
   o.mode = session_mode::exact;
   session s(c.client, o);
   auto opened = c.run(s.open(c.within(seconds(5))));
-  CHECK(opened.because() == reason::unsupported);
+  CHECK(opened.reason() == reason::unsupported);
 }
 
 TEST_CASE("a session is not renewed while the clocks are not trusted", "[client]") {
@@ -105,16 +105,16 @@ TEST_CASE("a session is not renewed while the clocks are not trusted", "[client]
   auto o = ten_seconds();
   o.guard = &guard;
   session s(c.client, o);
-  CHECK(guard.look() == clock_verdict::trusted);
+  CHECK(guard.look() == clock_trust::trusted);
   REQUIRE(c.run(s.open(c.within(seconds(5)))));
   c.pass(seconds(30));
-  CHECK(guard.look() == clock_verdict::trusted);
+  CHECK(guard.look() == clock_trust::trusted);
   wrong = std::chrono::seconds(30);
-  CHECK(guard.look() == clock_verdict::noticed);
+  CHECK(guard.look() == clock_trust::noticed);
   c.pass(seconds(30));
   CHECK(s.state() == session_state::live);
   wrong = std::chrono::seconds(3600);
-  CHECK(guard.look() == clock_verdict::distrusted);
+  CHECK(guard.look() == clock_trust::distrusted);
   c.pass(seconds(11));
   CHECK(s.state() == session_state::lost);
 }

@@ -49,8 +49,8 @@ struct counted {
 task<int> sleeps(environment& env, milliseconds length, int& alive) {
   counted here(alive);
   auto until = env.now() + length;
-  bool came = co_await sleep_until(env, until);
-  if (!came)
+  bool reached = co_await sleep_until(env, until);
+  if (!reached)
     co_return 0;
   co_return 1;
 }
@@ -116,8 +116,8 @@ TEST_CASE("a stop source ends the waits under it, through the loop, and later wa
   stop_source stop;
   auto waits = [](environment& env, stop_source& s, int& ended) -> task<void> {
     auto until = env.now() + std::chrono::hours(1);
-    bool came = co_await sleep_until(env, until, &s);
-    ended += came ? 100 : 1;
+    bool reached = co_await sleep_until(env, until, &s);
+    ended += reached ? 100 : 1;
   };
   int ended = 0;
   auto one = waits(c.client, stop, ended);
@@ -149,17 +149,18 @@ TEST_CASE("names are escaped in paths and queries", "[client]") {
 }
 
 TEST_CASE("responses are classified: rejected, or unknown", "[client]") {
-  CHECK(answer::none(true, "lost").judge(true).how() == outcome::unknown);
-  CHECK(answer::none(true, "lost").judge(false).how() == outcome::refused);
-  CHECK(answer::none(false, "nobody").judge(true).why() == reason::unavailable);
-  CHECK(answer(500, "leadership lost while committing log").judge(true).how() == outcome::unknown);
-  CHECK(answer(500, "invalid session \"x\"").judge(true).why() == reason::session);
-  CHECK(answer(500, "Invalid Session TTL '1', must be between [10s=24h0m0s]").judge(true).how() == outcome::refused);
-  CHECK(answer(403, "Permission denied").judge(true).why() == reason::forbidden);
-  CHECK(answer(429, "").judge(true).why() == reason::limit);
+  CHECK(answer::none(true, "lost").to_error(true).outcome() == outcome::unknown);
+  CHECK(answer::none(true, "lost").to_error(false).outcome() == outcome::refused);
+  CHECK(answer::none(false, "nobody").to_error(true).reason() == reason::unavailable);
+  CHECK(answer(500, "leadership lost while committing log").to_error(true).outcome() == outcome::unknown);
+  CHECK(answer(500, "invalid session \"x\"").to_error(true).reason() == reason::session);
+  CHECK(answer(500, "Invalid Session TTL '1', must be between [10s=24h0m0s]").to_error(true).outcome() ==
+        outcome::refused);
+  CHECK(answer(403, "Permission denied").to_error(true).reason() == reason::forbidden);
+  CHECK(answer(429, "").to_error(true).reason() == reason::limit);
   answer delayed(200, "false");
   delayed.add_header("x-belay-reason", "lock-delay");
   delayed.add_header("X-Belay-Retry-After-Ms", "1500");
-  CHECK(delayed.judge(true).why() == reason::lock_delay);
-  CHECK(delayed.judge(true).retry_after() == milliseconds(1500));
+  CHECK(delayed.to_error(true).reason() == reason::lock_delay);
+  CHECK(delayed.to_error(true).retry_after() == milliseconds(1500));
 }

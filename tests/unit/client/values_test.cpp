@@ -79,7 +79,7 @@ verdict run_diff(std::uint64_t seed) {
     return "it has not ended";
   auto all = comparing.take();
   if (!all)
-    return all.why().text();
+    return all.error().text();
   auto text = named(*all);
   return text == "MissingDelete 3; PhantomUndelete 4; OtherValue 5; OtherValue 6; " ? "" : text;
 }
