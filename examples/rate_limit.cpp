@@ -20,13 +20,13 @@ int main(int argc, char** argv) {
   belay::client_options options;
   options.servers = {argv[1]};
   belay::client c(options);
-  auto most = std::stoul(argv[3]);
+  auto max = std::stoul(argv[3]);
 
   std::atomic<int> running = 0, at_once = 0, served = 0, sent_away = 0;
   std::vector<std::thread> calls;
   for (int i = 0; i < std::stoi(argv[4]); ++i) {
     calls.emplace_back([&] {
-      auto permit = c.semaphore(argv[2], most).acquire(20s);
+      auto permit = c.semaphore(argv[2], max).acquire(20s);
       if (!permit) {
         ++sent_away;
         return;
@@ -42,5 +42,5 @@ int main(int argc, char** argv) {
   for (auto& call : calls)
     call.join();
   std::cout << served << " served, " << sent_away << " rejected, at most " << at_once << " at once\n";
-  return at_once <= static_cast<int>(most) && sent_away == 0 ? 0 : 1;
+  return at_once <= static_cast<int>(max) && sent_away == 0 ? 0 : 1;
 }

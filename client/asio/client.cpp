@@ -81,7 +81,7 @@ result<client_lease> client::lock_of::acquire(limit within, std::stop_token stop
 }
 
 result<client_lease> client::permits_of::acquire(std::uint64_t permits, limit within, std::stop_token stop) {
-  return client_.parts_->take(client_parts::permits(name_, most_, how_, permits), within, std::move(stop));
+  return client_.parts_->take(client_parts::permits(name_, max_, how_, permits), within, std::move(stop));
 }
 
 result<client_lease> client::leadership_of::campaign(std::string value, limit within, std::stop_token stop) {

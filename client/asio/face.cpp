@@ -141,8 +141,8 @@ making<lease> face::lock(std::string key, mutex_options how) {
   return [key = std::move(key), how = std::move(how)](session& s, deadline p) { return take_mutex(s, key, how, p); };
 }
 
-making<lease> face::permits(std::string name, std::uint64_t most, recipe how, std::uint64_t wanted) {
-  return [=, name = std::move(name)](session& s, deadline p) { return take_permits(s, name, most, how, wanted, p); };
+making<lease> face::permits(std::string name, std::uint64_t max, recipe how, std::uint64_t wanted) {
+  return [=, name = std::move(name)](session& s, deadline p) { return take_permits(s, name, max, how, wanted, p); };
 }
 
 making<lease> face::leadership(std::string name, recipe how, std::string value) {

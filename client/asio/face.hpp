@@ -104,7 +104,7 @@ public:
   // Jobs.
   making<lease_ptr> kept(making<lease> make);
   static making<lease> lock(std::string key, mutex_options how);
-  static making<lease> permits(std::string name, std::uint64_t most, recipe how, std::uint64_t wanted);
+  static making<lease> permits(std::string name, std::uint64_t max, recipe how, std::uint64_t wanted);
   static making<lease> leadership(std::string name, recipe how, std::string value);
   making<nothing> transfer_job(lease_ptr h, std::string name, recipe how);
   making<nothing> release_job(lease_ptr h);

@@ -326,9 +326,9 @@ hosted_client::making<client_lease> hosted_client::lock(std::string key, mutex_o
   return kept(face::lock(std::move(key), std::move(how)));
 }
 
-hosted_client::making<client_lease> hosted_client::permits(std::string name, std::uint64_t most, std::uint64_t wanted,
+hosted_client::making<client_lease> hosted_client::permits(std::string name, std::uint64_t max, std::uint64_t wanted,
                                                            recipe how) {
-  return kept(face::permits(std::move(name), most, how, wanted));
+  return kept(face::permits(std::move(name), max, how, wanted));
 }
 
 hosted_client::making<client_lease> hosted_client::campaign(std::string name, std::string value, recipe how) {

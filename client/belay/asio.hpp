@@ -359,8 +359,8 @@ public:
     return lock_of(host_, host_->core.lock(std::move(key), std::move(options)));
   }
   /// belay::semaphore
-  lock_of semaphore(std::string name, std::uint64_t most, std::uint64_t permits = 1, recipe how = recipe::automatic) {
-    return lock_of(host_, host_->core.permits(std::move(name), most, permits, how));
+  lock_of semaphore(std::string name, std::uint64_t max, std::uint64_t permits = 1, recipe how = recipe::automatic) {
+    return lock_of(host_, host_->core.permits(std::move(name), max, permits, how));
   }
   /// belay::election: void(result<client_lease>)
   template <class Token>

@@ -153,8 +153,8 @@ public:
 
   class permits_of {
   public:
-    permits_of(client& c, std::string name, std::uint64_t most, recipe how)
-        : client_(c), name_(std::move(name)), most_(most), how_(how) {}
+    permits_of(client& c, std::string name, std::uint64_t max, recipe how)
+        : client_(c), name_(std::move(name)), max_(max), how_(how) {}
     result<client_lease> acquire(limit within, std::stop_token stop = {}) {
       return acquire(1, within, std::move(stop));
     }
@@ -163,12 +163,12 @@ public:
   private:
     client& client_;
     std::string name_;
-    std::uint64_t most_;
+    std::uint64_t max_;
     recipe how_;
   };
   /// belay::semaphore
-  permits_of semaphore(std::string name, std::uint64_t most, recipe how = recipe::automatic) {
-    return permits_of(*this, std::move(name), most, how);
+  permits_of semaphore(std::string name, std::uint64_t max, recipe how = recipe::automatic) {
+    return permits_of(*this, std::move(name), max, how);
   }
 
   class leadership_of {

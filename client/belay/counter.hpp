@@ -17,8 +17,8 @@ inline namespace v0 {
 
 class counter {
 public:
-  explicit counter(environment& env, std::string key, std::int64_t least = std::numeric_limits<std::int64_t>::min(),
-                   std::int64_t most = std::numeric_limits<std::int64_t>::max());
+  explicit counter(environment& env, std::string key, std::int64_t min = std::numeric_limits<std::int64_t>::min(),
+                   std::int64_t max = std::numeric_limits<std::int64_t>::max());
   /// @returns the number after the addition. A key that does not exist counts as 0
   task<result<std::int64_t>> add(std::int64_t n, deadline limit);
   task<result<std::int64_t>> read(deadline limit);
@@ -26,8 +26,8 @@ public:
 private:
   environment& env_;
   std::string key_;
-  std::int64_t least_;
-  std::int64_t most_;
+  std::int64_t min_;
+  std::int64_t max_;
 };
 
 } // namespace v0

@@ -63,7 +63,7 @@ coordinator_self::behavior_type coordinator_state::make_behavior() {
       },
       [this](permits& m) {
         take(m.name, m.within, [m](session& s, deadline p) {
-          return belay::detail::take_permits(s, m.name, m.most, m.how, m.permits, p);
+          return belay::detail::take_permits(s, m.name, m.max, m.how, m.permits, p);
         });
         return granting();
       },

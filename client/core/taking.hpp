@@ -19,9 +19,9 @@ inline task<result<lease>> take_mutex(session& s, std::string key, mutex_options
   co_return std::move(h);
 }
 
-inline task<result<lease>> take_permits(session& s, std::string name, std::uint64_t most, recipe how,
+inline task<result<lease>> take_permits(session& s, std::string name, std::uint64_t max, recipe how,
                                         std::uint64_t permits, deadline limit) {
-  semaphore all(s, name, most, how);
+  semaphore all(s, name, max, how);
   result<lease> h = co_await all.acquire(permits, limit);
   co_return std::move(h);
 }

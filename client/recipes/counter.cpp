@@ -20,8 +20,8 @@ std::optional<std::int64_t> number_in(const std::string& text) {
 
 } // namespace
 
-counter::counter(environment& env, std::string key, std::int64_t least, std::int64_t most)
-    : env_(env), key_(std::move(key)), least_(least), most_(most) {}
+counter::counter(environment& env, std::string key, std::int64_t min, std::int64_t max)
+    : env_(env), key_(std::move(key)), min_(min), max_(max) {}
 
 task<result<std::int64_t>> counter::read(deadline limit) {
   result<reading> now = co_await read_key(env_, key_, limit);
@@ -43,7 +43,7 @@ task<result<std::int64_t>> counter::add(std::int64_t n, deadline limit) {
     refused = reason::none;
     if (!before)
       refused = reason::invalid;
-    else if (__builtin_add_overflow(*before, n, &sum) || sum < least_ || sum > most_)
+    else if (__builtin_add_overflow(*before, n, &sum) || sum < min_ || sum > max_)
       refused = reason::bounds;
     if (refused != reason::none)
       return std::nullopt;

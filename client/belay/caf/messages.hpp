@@ -34,10 +34,10 @@ struct lock {
   recipe how = recipe::keys;
 };
 
-/// belay::semaphore: `permits` out of at most `most`.
+/// belay::semaphore: `permits` out of at most `max`.
 struct permits {
   std::string name;
-  std::uint64_t most = 1;
+  std::uint64_t max = 1;
   milliseconds within{5000};
   std::uint64_t permits = 1;
   recipe how = recipe::automatic;
@@ -160,7 +160,7 @@ struct close {};
     return f(::caf::meta::type_name("belay::caf::" #type));                                                            \
   }
 BELAY_INSPECT(lock, x.key, x.within, x.value, x.how)
-BELAY_INSPECT(permits, x.name, x.most, x.within, x.permits, x.how)
+BELAY_INSPECT(permits, x.name, x.max, x.within, x.permits, x.how)
 BELAY_INSPECT(campaign, x.name, x.value, x.within, x.how)
 BELAY_INSPECT(grant, x.id, x.name, x.fence, x.safe_until, x.safe_for)
 BELAY_INSPECT(lost, x.id, x.name, x.reason)

@@ -85,7 +85,7 @@ public:
 
   // Calls to pass to begin().
   making<client_lease> lock(std::string key, mutex_options how = mutex_options());
-  making<client_lease> permits(std::string name, std::uint64_t most, std::uint64_t wanted,
+  making<client_lease> permits(std::string name, std::uint64_t max, std::uint64_t wanted,
                                recipe how = recipe::automatic);
   making<client_lease> campaign(std::string name, std::string value, recipe how = recipe::automatic);
   making<nothing> transfer(const client_lease& held, std::string name, recipe how = recipe::automatic);

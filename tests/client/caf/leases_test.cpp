@@ -63,7 +63,7 @@ TEST_CASE("caf: all that an actor holds ends with it, and all that it waits for 
     v.tell(a, lock_of(key));
   ask::permits two;
   two.name = "pool";
-  two.most = 3;
+  two.max = 3;
   two.permits = 2;
   v.tell(a, two);
   ask::campaign leadership;
@@ -128,7 +128,7 @@ TEST_CASE("caf: permits and a leadership go from actor to actor", "[caf]") {
 
   ask::permits two;
   two.name = "pool";
-  two.most = 3;
+  two.max = 3;
   two.permits = 2;
   two.within = seconds(2);
   auto p = v.spawn(c), q = v.spawn(c);

@@ -75,7 +75,8 @@ verdict run_clocks(std::uint64_t seed) {
     w.run_wall(runs_wrong ? 20 : 0);
     nanoseconds length = seconds(5 + chance.draw(55));
     c.pass(length);
-    auto least = std::max(disturb(w, chance, length), runs_wrong ? clock_trust::noticed : clock_trust::trusted);
+    auto trust_expected =
+        std::max(disturb(w, chance, length), runs_wrong ? clock_trust::noticed : clock_trust::trusted);
     w.run_wall(0);
     bool asks = chance.draw(2) == 0;
     if (asks) {
@@ -92,10 +93,10 @@ verdict run_clocks(std::uint64_t seed) {
       guard.look();
     }
     if (far)
-      least = clock_trust::distrusted;
-    if (guard.trust() < least)
+      trust_expected = clock_trust::distrusted;
+    if (guard.trust() < trust_expected)
       return "clocks that are wrong are not noticed, or trusted";
-    bool all_right = least == clock_trust::trusted && asks && std::chrono::abs(w.ahead()) < o.notice_offset;
+    bool all_right = trust_expected == clock_trust::trusted && asks && std::chrono::abs(w.ahead()) < o.notice_offset;
     if (all_right && guard.trust() != clock_trust::trusted)
       return "clocks that are right are not trusted: " + guard.reason();
   }

@@ -160,7 +160,7 @@ public:
 
   /// Ten minutes of faults, then `calm`, in which each task progresses.
   /// @param look after events
-  verdict run(const std::function<verdict()>& look, std::chrono::nanoseconds calm = minutes(6), int least = 1) {
+  verdict run(const std::function<verdict()>& look, std::chrono::nanoseconds calm = minutes(6), int grants_min = 1) {
     verdict wrong;
     auto pass = [&](std::chrono::nanoseconds length) {
       auto end = cluster_.time.now() + length;
@@ -191,7 +191,7 @@ public:
     pass(calm);
     for (auto& m : all)
       for (int n : m->progress)
-        if (wrong.empty() && n < least)
+        if (wrong.empty() && n < grants_min)
           wrong = "somebody got on " + std::to_string(n) + " times after the faults";
     std::vector<session*> sessions;
     for (auto& m : all) {

@@ -122,9 +122,9 @@ verdict run_contest(dialect speaks, contest what, std::uint64_t seed, virtual_ti
         ++n;
     return n;
   };
-  std::size_t most = what == contest::mutex ? 1 : 2;
+  std::size_t holders_max = what == contest::mutex ? 1 : 2;
   auto look = [&] {
-    if (wrong.empty() && holding() > most) {
+    if (wrong.empty() && holding() > holders_max) {
       std::ostringstream text;
       text << "more holders than may be at " << c.time.now().time_since_epoch().count();
       wrong = text.str();

@@ -33,14 +33,14 @@ milliseconds in_ms(std::chrono::nanoseconds t) {
 }
 
 /// Takes a slot a few times, and works in it for a moment.
-task<void> use_slots(environment& env, session& s, int& inside, int& most, int& grants) {
+task<void> use_slots(environment& env, session& s, int& inside, int& inside_max, int& grants) {
   for (int i = 0; i < 5;) {
     semaphore slots(s, "slots", 3);
     deadline limit(env.now() + minutes(5));
     result<lease> slot = co_await slots.acquire(1, limit);
     if (!slot)
       continue;
-    most = std::max(most, ++inside);
+    inside_max = std::max(inside_max, ++inside);
     ++grants;
     ++i;
     auto later = env.now() + milliseconds(50 + env.random(100));
@@ -64,7 +64,7 @@ TEST_CASE("scene: ten clients and three slots", "[client][scenes]") {
     std::vector<std::unique_ptr<virtual_time::process>> machines;
     std::vector<std::unique_ptr<session>> sessions;
     std::vector<task<void>> all;
-    int inside = 0, most = 0, grants = 0;
+    int inside = 0, inside_max = 0, grants = 0;
     for (int i = 0; i < 10; ++i) {
       machines.push_back(std::make_unique<virtual_time::process>(c.time, c.server));
       sessions.push_back(std::make_unique<session>(*machines.back(), without_delay()));
@@ -72,15 +72,16 @@ TEST_CASE("scene: ten clients and three slots", "[client][scenes]") {
     }
     auto begun = c.time.now();
     for (std::size_t i = 0; i < 10; ++i) {
-      all.push_back(use_slots(*machines[i], *sessions[i], inside, most, grants));
+      all.push_back(use_slots(*machines[i], *sessions[i], inside, inside_max, grants));
       all.back().start();
     }
     auto done = [&] { return std::all_of(all.begin(), all.end(), [](auto& t) { return t.done(); }); };
     REQUIRE(c.time.run_until(c.time.now() + minutes(10), done));
     INFO((speaks == dialect::belay ? "Belay: " : "Consul: ")
-         << grants << " grants in " << in_ms(c.time.now() - begun).count() << " ms, at most " << most << " at once");
+         << grants << " grants in " << in_ms(c.time.now() - begun).count() << " ms, at most " << inside_max
+         << " at once");
     CHECK(grants == 50);
-    CHECK(most == 3);
+    CHECK(inside_max == 3);
   }
 }
 
