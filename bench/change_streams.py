@@ -149,8 +149,8 @@ def woken(options):
             for what, connections in (("a connection each", options.streams), ("8 connections", 8)):
                 kinds[f"etcd, watches, {what}"] = (server.http_port, server.process.pid, "etcd", {"follow": 1, "conns": connections})
         runs, cpu = {name: [] for name in kinds}, {name: [] for name in kinds}
-        for turn in range(options.rounds):
-            print(f"round {turn + 1} of {options.rounds}", file=sys.stderr)
+        for round_number in range(options.rounds):
+            print(f"round {round_number + 1} of {options.rounds}", file=sys.stderr)
             for name, (port, pid, protocol, how) in kinds.items():
                 time.sleep(1)  # until the connections of the previous run are closed
                 took, used = watch(options, port, pid, protocol, **how)
@@ -179,8 +179,8 @@ def puts(options):
         servers += cluster(options.binary, folder, options.nodes, limits)
         generator.fill(options.load, servers, 10000)
         runs = {name: [] for name in kinds}
-        for turn in range(options.rounds):
-            print(f"round {turn + 1} of {options.rounds}", file=sys.stderr)
+        for round_number in range(options.rounds):
+            print(f"round {round_number + 1} of {options.rounds}", file=sys.stderr)
             for name, prefix in kinds.items():
                 runs[name].append(put_beside(options, servers, clients, streams, prefix))
     fields = (("ops/s", "ops_s"), ("p50 us", "lat_us.p50"), ("p99 us", "lat_us.p99"), ("server CPU us/op", "srv_us_op"))

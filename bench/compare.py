@@ -204,10 +204,10 @@ def main():
     stores |= peers.present(options, options.nodes)
 
     results, names = [], list(stores)
-    for turn in range(options.rounds):
-        first = turn % len(names)  # each round begins with another one
+    for round_number in range(options.rounds):
+        first = round_number % len(names)  # each round begins with another one
         for name in names[first:] + names[:first]:
-            print(f"round {turn + 1} of {options.rounds}: {name}", file=sys.stderr)
+            print(f"round {round_number + 1} of {options.rounds}: {name}", file=sys.stderr)
             with scratch(options.folder, "compare") as (folder, servers):
                 servers += stores[name](folder)
                 measure(options, name, servers, rows, results)

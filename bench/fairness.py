@@ -94,8 +94,8 @@ def main():
     with scratch(options.folder, "fairness") as (folder, servers):
         servers += cluster(options.binary, folder, options.nodes, {})
         generator.fill(options.load, servers, KEYS)
-        for turn in range(options.rounds):
-            print(f"round {turn + 1} of {options.rounds}", file=sys.stderr)
+        for round_number in range(options.rounds):
+            print(f"round {round_number + 1} of {options.rounds}", file=sys.stderr)
             for what in runs:
                 runs[what].append(beside(options, servers, what))
     print(f"\n{options.asks}, one at a time, beside a client with {options.connections} connection(s); {options.nodes} server(s); medians of {options.rounds} runs, and the medians of the ratios within a round\n")

@@ -120,9 +120,9 @@ def main():
                 print(f"{point:,} parked queries: left out, the hard limit of open files is too low", file=sys.stderr)
                 points.remove(point)
         results = collections.defaultdict(list)
-        for turn in range(options.rounds):
+        for round_number in range(options.rounds):
             for point in points:
-                print(f"round {turn + 1} of {options.rounds}: {name} {point:,}", file=sys.stderr)
+                print(f"round {round_number + 1} of {options.rounds}: {name} {point:,}", file=sys.stderr)
                 results[point].append(measure(options, question, point))
         if not points:
             continue

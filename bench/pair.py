@@ -96,8 +96,8 @@ def main():
             sides.append(Side(options, os.path.join(folder, str(i)), program, settings_in(settings), kind))
             servers += sides[i].servers
             sides[i].fill(options)
-        for turn in range(options.rounds):
-            print(f"round {turn + 1} of {options.rounds}", file=sys.stderr)
+        for round_number in range(options.rounds):
+            print(f"round {round_number + 1} of {options.rounds}", file=sys.stderr)
             for cell, (row, clients) in enumerate(chosen):
                 for i in random.sample((0, 1), 2):
                     extra = {"keys": options.keys, **row.options, **compare.ways(row, "belay", clients)[0][1], **sides[i].client(row.workload)}

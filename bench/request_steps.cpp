@@ -143,7 +143,7 @@ public:
       INVARIANT(!machine.refuses(any, cluster_time{applied.value}));
     }
   }
-  const state::auth_context& next_auth_context() { return of_tokens[token_turn++ * 577 % tokens]; }
+  const state::auth_context& next_auth_context() { return of_tokens[next_token++ * 577 % tokens]; }
 
   http::parsed_request understand(const std::string& bytes, bool with_acls = false) {
     settings.acl_enabled = with_acls;
@@ -187,7 +187,7 @@ public:
   std::unique_ptr<storage::segment_log> log;
   payload encoded_put;
   std::string out;
-  std::size_t turn = 0, token_turn = 0;
+  std::size_t round = 0, next_token = 0;
   std::vector<state::command> puts;
   std::vector<state::auth_context> of_tokens;
 };
@@ -251,25 +251,25 @@ std::vector<request_step> request_steps(world_size size) {
          std::vector<wire::frame> frames;
          INVARIANT(decoder.feed(append_frame, frames) && frames.size() == 1);
        }},
-      {"state/apply a put", [w] { w->apply(w->puts[w->turn++ % w->puts.size()]); }},
+      {"state/apply a put", [w] { w->apply(w->puts[w->round++ % w->puts.size()]); }},
       {"state/apply 16 puts together",
        [w] {
          std::array<const state::command*, together> next;
          for (auto& each : next)
-           each = &w->puts[w->turn++ % w->puts.size()];
+           each = &w->puts[w->round++ % w->puts.size()];
          w->machine.fetch(next);
          for (const auto* put : next)
            w->apply(*put);
        }},
       {"state/apply a put with one of 1000 tokens",
        [w] {
-         auto& put = w->puts[w->turn++ % w->puts.size()];
+         auto& put = w->puts[w->round++ % w->puts.size()];
          put.by = w->next_auth_context();
          w->apply(put);
          put.by.reset();
        }},
       {"state/apply a transaction of 16 puts",
-       [w, transaction, other_transaction] { w->apply(++w->turn % 2 == 0 ? transaction : other_transaction); }},
+       [w, transaction, other_transaction] { w->apply(++w->round % 2 == 0 ? transaction : other_transaction); }},
       {"state/find the index of a prefix", [w, list] { w->machine.index_of(list.query); }},
       {"watch/who is woken, half of all",
        [w, size] {

@@ -97,8 +97,8 @@ def main():
                 time.sleep(1 if o.only_log else 35)
                 filled[program] = servers[i].memory()[0] / 1e6
                 servers[i].stop(signal.SIGKILL)
-            for turn in range(o.rounds):
-                for i in range(len(programs)) if turn % 2 == 0 else reversed(range(len(programs))):
+            for round_number in range(o.rounds):
+                for i in range(len(programs)) if round_number % 2 == 0 else reversed(range(len(programs))):
                     runs[programs[i]].append(restarted(servers[i]))
             for program in programs:
                 middle = {name: statistics.median(r[name] for r in runs[program]) for name in runs[program][0]}

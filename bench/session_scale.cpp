@@ -183,13 +183,13 @@ private:
   /// response, while `more` holds. Ends after the last response, when no timer is left.
   void keep_asking(std::size_t first, const std::function<bool(std::size_t i)>& more, const request& ask) {
     std::size_t begun = 0;
-    std::vector<std::function<void()>> turns(pool_.size());
+    std::vector<std::function<void()>> steps(pool_.size());
     for (std::size_t c = first; c < pool_.size(); ++c) {
-      turns[c] = [&, c] {
+      steps[c] = [&, c] {
         if (more(begun))
-          ask(begun++, *pool_[c], turns[c]);
+          ask(begun++, *pool_[c], steps[c]);
       };
-      turns[c]();
+      steps[c]();
     }
     loop_.restart();
     loop_.run();
@@ -233,8 +233,8 @@ private:
     const auto before = used(o_.pids);
     keep_asking(
         0, [&](std::size_t) { return since(start) < o_.duration_s; },
-        [&](std::size_t turn, connection& c, const std::function<void()>& next) {
-          const auto i = turn % ids_.size();
+        [&](std::size_t number, connection& c, const std::function<void()>& next) {
+          const auto i = number % ids_.size();
           c.ask(http::verb::put, "/v1/session/renew/" + ids_[i], {},
                 [&, i, next, sent = steady::now()](int status, const std::string&) {
                   failed += status == 200 ? 0 : 1;
@@ -317,10 +317,10 @@ private:
                  static_cast<double>(*o_.exact_over_s) * static_cast<double>(i) / static_cast<double>(ids_.size())));
     };
     std::vector<std::shared_ptr<asio::steady_timer>> pauses;
-    std::vector<std::function<void()>> turns(pool_.size());
+    std::vector<std::function<void()>> steps(pool_.size());
     for (std::size_t c = 0; c < pool_.size(); ++c) {
       pauses.push_back(std::make_shared<asio::steady_timer>(loop_));
-      turns[c] = [&, c] {
+      steps[c] = [&, c] {
         if (next == ids_.size())
           return;
         const auto i = next++;
@@ -335,11 +335,11 @@ private:
                             l.answered = steady::now();
                             l.renewed = status == 200;
                           }
-                          turns[c]();
+                          steps[c]();
                         });
         });
       };
-      turns[c]();
+      steps[c]();
     }
     loop_.restart();
     loop_.run();
@@ -409,8 +409,8 @@ private:
     });
     keep_asking(
         1, [&](std::size_t) { return since(start) < 6; },
-        [&](std::size_t turn, connection& c, const std::function<void()>& next) {
-          c.ask(http::verb::put, "/v1/kv/scale/put/" + std::to_string(turn % 64), "value",
+        [&](std::size_t number, connection& c, const std::function<void()>& next) {
+          c.ask(http::verb::put, "/v1/kv/scale/put/" + std::to_string(number % 64), "value",
                 [&, next, sent = steady::now()](int, const std::string&) {
                   (ended ? r.around : r.before).push_back(since(sent) * 1e3);
                   next();

@@ -21,7 +21,7 @@ constexpr std::chrono::milliseconds rest_length{1};
 
 void shared_loop::start() {
   // The new thread compares its ID with thread_'s.
-  std::lock_guard turn(turn_);
+  std::lock_guard running(run_lock_);
   thread_ = std::thread([this] { run(); });
 }
 
@@ -29,11 +29,11 @@ void shared_loop::run() {
   auto work = asio::make_work_guard(context_);
   while (!context_.stopped()) {
     {
-      std::unique_lock turn(turn_, std::try_to_lock);
-      if (!turn) {
+      std::unique_lock running(run_lock_, std::try_to_lock);
+      if (!running) {
         own_comes_ = true;
         asio::post(context_, [] {});
-        turn.lock();
+        running.lock();
         own_comes_ = false;
       }
       runner_ = std::this_thread::get_id();
@@ -79,8 +79,8 @@ void shared_loop::post_to_own(std::function<void()> what) {
 
 bool shared_loop::run_here(const std::function<void()>& begin, const std::function<bool()>& done) {
   {
-    std::unique_lock turn(turn_, std::try_to_lock);
-    if (!turn || own_only_.load() > 0 || context_.stopped())
+    std::unique_lock running(run_lock_, std::try_to_lock);
+    if (!running || own_only_.load() > 0 || context_.stopped())
       return false;
     ++runs_of_callers_;
     runner_ = std::this_thread::get_id();
@@ -92,7 +92,7 @@ bool shared_loop::run_here(const std::function<void()>& begin, const std::functi
     }();
     runner_ = std::thread::id();
     if (for_own_.empty() && done()) {
-      turn.unlock();
+      running.unlock();
       if (waiters_.load() > 0)
         call_own();
       return true;

@@ -66,14 +66,14 @@ private:
 
   boost::asio::io_context context_{1};
   std::thread thread_;
-  std::mutex turn_; ///< held by the thread that runs the loop
+  std::mutex run_lock_; ///< held by the thread that runs the loop
   std::atomic<std::thread::id> runner_;
   std::atomic<int> waiters_{0};
   std::atomic<int> own_only_{0};
   std::atomic<std::uint64_t> runs_of_callers_{0};
   std::atomic<bool> own_comes_{false}; ///< a caller that runs the loop leaves it
 
-  // Protected by turn_.
+  // Protected by run_lock_.
   bool leaves_ = false;
   std::vector<std::function<void()>> for_own_;
 

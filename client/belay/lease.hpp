@@ -34,7 +34,7 @@ class lease {
 public:
   lease() = default;
   /// Created by a recipe before its first request: from now on something may have to be released.
-  lease(v0::session& s, detail::pending_release how, v0::session::turn t);
+  lease(v0::session& s, detail::pending_release how, v0::session::ticket t);
   lease(lease&& other) noexcept;
   lease& operator=(lease&& other) noexcept;
   ~lease() { drop(); }
@@ -73,7 +73,7 @@ private:
   v0::session* session_ = nullptr;
   std::string session_id_;
   detail::pending_release pending_;
-  v0::session::turn turn_;
+  v0::session::ticket ticket_;
   std::uint64_t fence_ = 0;
   std::string claim_id_;
   bool granted_ = false;

@@ -145,14 +145,14 @@ public:
 
   /// A ticket in the queue for a name, among the tasks that share this session. The server knows
   /// only the session and would grant the name to all of them.
-  class turn {
+  class ticket {
   public:
-    turn() = default;
-    turn(session& s, std::string name);
-    turn(turn&& other) noexcept;
-    turn& operator=(turn&& other) noexcept;
-    ~turn() { leave(); }
-    bool has_come() const;
+    ticket() = default;
+    ticket(session& s, std::string name);
+    ticket(ticket&& other) noexcept;
+    ticket& operator=(ticket&& other) noexcept;
+    ~ticket() { leave(); }
+    bool is_first() const;
     void leave() noexcept;
 
   private:
@@ -160,7 +160,8 @@ public:
     std::string name_;
     std::uint64_t number_ = 0;
   };
-  stop_source& turns() noexcept { return turns_; }
+  /// Rings when a ticket leaves a queue.
+  stop_source& queue_moved() noexcept { return queue_moved_; }
 
   /// Whether a release that no caller waits for has to be sent.
   bool has_pending_releases() const noexcept { return !pending_.empty(); }
@@ -169,12 +170,12 @@ private:
   friend class lease;
   /// Queues a release that no caller waits for: it is sent until a response or the session's end.
   /// Keeps `t` until then. `twice`: again a second later, after requests that are in flight.
-  void release_later(detail::pending_release what, turn t, bool twice);
+  void release_later(detail::pending_release what, ticket t, bool twice);
   struct queued_release {
     detail::pending_release what;
-    turn kept;
+    ticket kept;
     bool twice;
-    queued_release(detail::pending_release g, turn t, bool b) : what(std::move(g)), kept(std::move(t)), twice(b) {}
+    queued_release(detail::pending_release g, ticket t, bool b) : what(std::move(g)), kept(std::move(t)), twice(b) {}
   };
 
   task<void> renew();
@@ -197,9 +198,9 @@ private:
   bool closing_ = false;
   std::function<void()> told_;
   stop_source ended_;
-  stop_source turns_;
+  stop_source queue_moved_;
   std::map<std::string, std::deque<std::uint64_t>> waiting_;
-  std::uint64_t next_turn_ = 1;
+  std::uint64_t next_ticket_ = 1;
   stop_source pending_bell_;
   stop_source closing_bell_;
   stop_source released_;

@@ -228,11 +228,11 @@ task<result<delivery>> consumer::next(deadline limit) {
 task<status> consumer::finish(std::string cursor, writes effect, deadline limit) {
   environment& env = session_.env();
   // Acks of several tasks are serialized.
-  session::turn mine(session_, "consumer/" + name_);
-  while (!mine.has_come()) {
+  session::ticket mine(session_, "consumer/" + name_);
+  while (!mine.is_first()) {
     if (limit.over(env.now()))
       co_return limit.error();
-    co_await sleep_until(env, limit.at(), limit.stop(), &session_.turns());
+    co_await sleep_until(env, limit.at(), limit.stop(), &session_.queue_moved());
   }
   auto position = position_of(cursor);
   if (!source_ || !open_.count(position))

@@ -100,9 +100,9 @@ task<result<mirror::standing>> mirror::take_on(const change_batch& b, deadline l
   bool named = history_ != 0 && kept_.history != 0;
   bool went_back = !kept_.position.empty() && detail::order_of(kept_.position).first > index;
   other_history_ = b.is_snapshot && b.is_newest && (named ? history_ != kept_.history : went_back);
-  bool in_turns = other_history_ && ran_ != 0 && ran_ == history_;
+  bool alternates = other_history_ && ran_ != 0 && ran_ == history_;
   ran_ = history_;
-  if (in_turns)
+  if (alternates)
     co_return error(outcome::refused, reason::held,
                     "another mirror with the name " + name_ +
                         " copies an original that has another history. Stop one of them, or rename it");

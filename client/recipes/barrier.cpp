@@ -108,12 +108,12 @@ task<result<barrier_pass>> barrier::enter(deadline whole) {
     co_return detail::session_error(session_);
   std::string id = session_.id();
 
-  session::turn mine(session_, "barrier/" + name_);
-  while (!mine.has_come()) {
+  session::ticket mine(session_, "barrier/" + name_);
+  while (!mine.is_first()) {
     auto why = detail::given_up(session_, id, limit, env.now());
     if (why)
       co_return *why;
-    co_await sleep_until(env, limit.at(), whole.stop(), &session_.turns());
+    co_await sleep_until(env, limit.at(), whole.stop(), &session_.queue_moved());
   }
   // Each call has a key of its own, so late requests cannot affect later calls.
   std::string call = detail::fresh_id(env);

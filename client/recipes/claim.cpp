@@ -22,16 +22,16 @@ task<result<lease>> take(session& s, claim wanted, deadline whole) {
   std::string id = fresh_id(env);
 
   // Tasks of one session take turns: the server rejects a session that would wait for itself.
-  session::turn asks(s, "asks/" + wanted.name);
-  while (!asks.has_come()) {
+  session::ticket asks(s, "asks/" + wanted.name);
+  while (!asks.is_first()) {
     auto over = given_up(s, session_id, limit, env.now());
     if (over)
       co_return *over;
-    co_await sleep_until(env, limit.at(), whole.stop(), &s.turns());
+    co_await sleep_until(env, limit.at(), whole.stop(), &s.queue_moved());
   }
   request withdrawal("DELETE", request::path_of("/v1/claim/", wanted.name));
   withdrawal.query("id", id);
-  lease held(s, detail::pending_release(withdrawal), session::turn(s, "has/" + wanted.name));
+  lease held(s, detail::pending_release(withdrawal), session::ticket(s, "has/" + wanted.name));
   backoff pauses(milliseconds(100), milliseconds(1000));
   for (;;) {
     auto now = env.now();
@@ -62,7 +62,7 @@ task<result<lease>> take(session& s, claim wanted, deadline whole) {
     if (a.status() == 409 && a.header("X-Belay-Reason") == "deadlock") {
       // Another lease of this session is in the way: its release wakes this task.
       auto look_again = env.now() + milliseconds(500);
-      co_await sleep_until(env, std::min(look_again, limit.at()), whole.stop(), &s.turns());
+      co_await sleep_until(env, std::min(look_again, limit.at()), whole.stop(), &s.queue_moved());
       continue;
     }
     error why = a.to_error(true);

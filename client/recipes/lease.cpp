@@ -15,12 +15,12 @@ bool fencing_token_checker::admits(std::uint64_t fence) noexcept {
   return true;
 }
 
-lease::lease(v0::session& s, detail::pending_release how, v0::session::turn t)
-    : session_(&s), session_id_(s.id()), pending_(std::move(how)), turn_(std::move(t)) {}
+lease::lease(v0::session& s, detail::pending_release how, v0::session::ticket t)
+    : session_(&s), session_id_(s.id()), pending_(std::move(how)), ticket_(std::move(t)) {}
 
 lease::lease(lease&& other) noexcept
     : session_(std::exchange(other.session_, nullptr)), session_id_(std::move(other.session_id_)),
-      pending_(std::move(other.pending_)), turn_(std::move(other.turn_)), fence_(other.fence_),
+      pending_(std::move(other.pending_)), ticket_(std::move(other.ticket_)), fence_(other.fence_),
       claim_id_(std::move(other.claim_id_)), granted_(other.granted_), transferring_(other.transferring_) {}
 
 lease& lease::operator=(lease&& other) noexcept {
@@ -29,7 +29,7 @@ lease& lease::operator=(lease&& other) noexcept {
     session_ = std::exchange(other.session_, nullptr);
     session_id_ = std::move(other.session_id_);
     pending_ = std::move(other.pending_);
-    turn_ = std::move(other.turn_);
+    ticket_ = std::move(other.ticket_);
     fence_ = other.fence_;
     claim_id_ = std::move(other.claim_id_);
     granted_ = other.granted_;
@@ -58,13 +58,13 @@ void lease::granted(std::uint64_t fence, std::string claim_id) {
 
 void lease::forget() noexcept {
   session_ = nullptr;
-  turn_.leave();
+  ticket_.leave();
 }
 
 void lease::drop() noexcept {
   // An acquire without a response may still arrive, so the release is sent twice.
   if (same_session())
-    session_->release_later(pending_, std::move(turn_), !granted_);
+    session_->release_later(pending_, std::move(ticket_), !granted_);
   forget();
 }
 

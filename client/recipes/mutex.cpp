@@ -58,12 +58,12 @@ task<result<lease>> mutex::acquire(deadline whole) {
   }
   std::string id = session_.id();
 
-  session::turn mine(session_, "key/" + key_);
-  while (!mine.has_come()) {
+  session::ticket mine(session_, "key/" + key_);
+  while (!mine.is_first()) {
     auto why = detail::given_up(session_, id, limit, env.now());
     if (why)
       co_return *why;
-    co_await sleep_until(env, limit.at(), whole.stop(), &session_.turns());
+    co_await sleep_until(env, limit.at(), whole.stop(), &session_.queue_moved());
   }
 
   lease held(session_, release_of(id), std::move(mine));

@@ -68,13 +68,13 @@ task<result<queue_item>> queue::take(deadline whole) {
     auto& items = now->found;
     std::sort(items.begin(), items.end(), [](const entry& a, const entry& b) { return a.created < b.created; });
     // Also try items that this session holds without a task here: grants whose response was lost.
-    session::turn mine;
+    session::ticket mine;
     auto item = items.begin();
     for (; item != items.end(); ++item) {
       if (!item->session.empty() && item->session != id)
         continue;
-      mine = session::turn(session_, "item/" + item->key);
-      if (mine.has_come())
+      mine = session::ticket(session_, "item/" + item->key);
+      if (mine.is_first())
         break;
       mine.leave();
     }

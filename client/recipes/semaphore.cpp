@@ -99,12 +99,12 @@ task<result<lease>> semaphore::acquire_slot(deadline whole) {
   std::string lock_key = name_ + "/.lock";
   std::string own_key = name_ + "/" + id;
 
-  session::turn mine(session_, "slot/" + name_);
-  while (!mine.has_come()) {
+  session::ticket mine(session_, "slot/" + name_);
+  while (!mine.is_first()) {
     auto why = detail::given_up(session_, id, limit, env.now());
     if (why)
       co_return *why;
-    co_await sleep_until(env, limit.at(), whole.stop(), &session_.turns());
+    co_await sleep_until(env, limit.at(), whole.stop(), &session_.queue_moved());
   }
   // A holder without its contender key does not count.
   lease held(session_, detail::pending_release(own_key, contender_removed_at), std::move(mine));

@@ -209,7 +209,7 @@ void session::over() {
   waiting_.clear();
   ended_.stop();
   pending_bell_.stop();
-  turns_.wake_all();
+  queue_moved_.wake_all();
   released_.wake_all();
 }
 
@@ -218,7 +218,7 @@ void session::tell() {
     told_();
 }
 
-void session::release_later(detail::pending_release what, turn t, bool twice) {
+void session::release_later(detail::pending_release what, ticket t, bool twice) {
   if (state_ == session_state::closed || state_ == session_state::lost)
     return;
   pending_.emplace_back(std::move(what), std::move(t), twice);
@@ -261,14 +261,15 @@ task<void> session::send_releases() {
   }
 }
 
-session::turn::turn(session& s, std::string name) : session_(&s), name_(std::move(name)), number_(s.next_turn_++) {
+session::ticket::ticket(session& s, std::string name)
+    : session_(&s), name_(std::move(name)), number_(s.next_ticket_++) {
   s.waiting_[name_].push_back(number_);
 }
 
-session::turn::turn(turn&& other) noexcept
+session::ticket::ticket(ticket&& other) noexcept
     : session_(std::exchange(other.session_, nullptr)), name_(std::move(other.name_)), number_(other.number_) {}
 
-session::turn& session::turn::operator=(turn&& other) noexcept {
+session::ticket& session::ticket::operator=(ticket&& other) noexcept {
   if (this != &other) {
     leave();
     session_ = std::exchange(other.session_, nullptr);
@@ -278,14 +279,14 @@ session::turn& session::turn::operator=(turn&& other) noexcept {
   return *this;
 }
 
-bool session::turn::has_come() const {
+bool session::ticket::is_first() const {
   if (!session_)
     return false;
   auto found = session_->waiting_.find(name_);
   return found != session_->waiting_.end() && found->second.front() == number_;
 }
 
-void session::turn::leave() noexcept {
+void session::ticket::leave() noexcept {
   if (!session_)
     return;
   auto* s = std::exchange(session_, nullptr);
@@ -296,7 +297,7 @@ void session::turn::leave() noexcept {
   if (found->second.empty())
     s->waiting_.erase(found);
   if (!CLIENT_MUTANT(turn_wakes_nobody))
-    s->turns_.wake_all();
+    s->queue_moved_.wake_all();
 }
 
 } // namespace v0

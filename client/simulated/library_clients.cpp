@@ -197,7 +197,7 @@ task<> live(process& me, board& b) {
   queue items(s, b.settings.own_prefix + "queue");
   barrier all(s, b.settings.own_prefix + "barrier", participants);
   saga work(s, b.settings.own_prefix + "section", undo_by(b));
-  for (std::uint64_t turn = 1; !b.stop.stopped(); ++turn) {
+  for (std::uint64_t attempt = 1; !b.stop.stopped(); ++attempt) {
     if (!s.safe()) {
       deadline opening(me.now() + opening_max, &b.stop);
       status opened = co_await s.open(opening);
@@ -207,7 +207,7 @@ task<> live(process& me, board& b) {
         continue;
       }
     }
-    auto name = name_of_try(me, turn);
+    auto name = name_of_try(me, attempt);
     deadline limit(me.now() + quantum_max, &b.stop);
     auto what = me.random(6);
     if (what <= 1)

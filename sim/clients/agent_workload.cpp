@@ -52,7 +52,7 @@ agent_workload::agent_workload(schedule& time, tape& choices, event_trace& trace
 void agent_workload::start() {
   acting_ = true;
   for (std::size_t i = 0; i < clients_.size(); ++i)
-    time_.after(pause + milliseconds(53 * i), [this, i] { turn(i); });
+    time_.after(pause + milliseconds(53 * i), [this, i] { step(i); });
 }
 
 std::string agent_workload::target_of(std::size_t node, std::size_t number) {
@@ -61,13 +61,13 @@ std::string agent_workload::target_of(std::size_t node, std::size_t number) {
 
 // ---- requests
 
-void agent_workload::turn(std::size_t node) {
+void agent_workload::step(std::size_t node) {
   if (!acting_)
     return;
-  time_.after(swarm_.pause_at(time_.now(), pause), [this, node] { turn(node); });
+  time_.after(swarm_.pause_at(time_.now(), pause), [this, node] { step(node); });
   if (nodes_.state(node) == node_state::down)
     return;
-  question_turn(node);
+  question_step(node);
   if (clients_[node].change.connection != 0)
     return;
   const auto drawn = tape_.choose({stream_kind::client, static_cast<std::uint16_t>(first_stream + node)}, drawn_max);
@@ -99,7 +99,7 @@ void agent_workload::turn(std::size_t node) {
 }
 
 /// The agent answers from its own data at once; blocking queries, when their wait is over.
-void agent_workload::question_turn(std::size_t node) {
+void agent_workload::question_step(std::size_t node) {
   auto& c = clients_[node];
   if (c.question.connection != 0)
     return;

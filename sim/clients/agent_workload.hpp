@@ -64,8 +64,8 @@ private:
   static std::string id_of(std::size_t number) { return "web-" + std::to_string(number); }
   static std::string target_of(std::size_t node, std::size_t number);
 
-  void turn(std::size_t node);
-  void question_turn(std::size_t node);
+  void step(std::size_t node);
+  void question_step(std::size_t node);
   /// @param longest how long the agent may take for it, without the checker's slack
   void ask(std::size_t node, pending p, virtual_time longest, const std::string& request, const std::string& body = {});
   void change(std::size_t node, pending p, const std::string& path, const std::string& body = {}) {

@@ -35,13 +35,13 @@ cached_reader::cached_reader(schedule& time, tape& choices, event_trace& trace, 
 void cached_reader::start() {
   acting_ = true;
   for (std::size_t i = 0; i < clients_.size(); ++i)
-    time_.after(seconds(2) + milliseconds(67 * i), [this, i] { turn(i); });
+    time_.after(seconds(2) + milliseconds(67 * i), [this, i] { step(i); });
 }
 
-void cached_reader::turn(std::size_t agent) {
+void cached_reader::step(std::size_t agent) {
   if (!acting_)
     return;
-  time_.after(pause_of_readers, [this, agent] { turn(agent); });
+  time_.after(pause_of_readers, [this, agent] { step(agent); });
   auto& c = clients_[agent];
   if (c.connection != 0 || nodes_.state(nodes_.size() + agent) == node_state::down)
     return;

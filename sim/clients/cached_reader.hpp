@@ -49,7 +49,7 @@ private:
     least_index services;                ///< index of the services, at all servers that the agent is connected to
   };
 
-  void turn(std::size_t agent);
+  void step(std::size_t agent);
   void look_at_servers(std::size_t agent);
   void ask(std::size_t agent, const std::string& path);
   void give_up(std::size_t agent);

@@ -32,11 +32,11 @@ change_followers::change_followers(schedule& time, tape& choices, event_trace& t
 
 void change_followers::start() {
   for (std::size_t i = 0; i < followers_.size(); ++i)
-    time_.after(milliseconds(1500 + 83 * i), [this, i] { turn(i); });
+    time_.after(milliseconds(1500 + 83 * i), [this, i] { step(i); });
 }
 
-void change_followers::turn(std::size_t i) {
-  time_.after(pause_of_followers, [this, i] { turn(i); });
+void change_followers::step(std::size_t i) {
+  time_.after(pause_of_followers, [this, i] { step(i); });
   auto& f = followers_[i];
   constexpr std::uint64_t cuts = 12, sizes = 4000;
   const std::uint64_t node_count = nodes_.node_count();

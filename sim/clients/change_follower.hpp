@@ -44,7 +44,7 @@ private:
     event_reader stream = {};
   };
 
-  void turn(std::size_t i);
+  void step(std::size_t i);
   void leave(follower& f);
   bool may_ask(std::size_t node) const;
   void connect(std::size_t i, std::size_t node, std::uint64_t bytes_left);

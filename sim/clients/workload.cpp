@@ -15,7 +15,7 @@
 namespace belay::sim {
 
 using std::chrono::milliseconds;
-using turn_atom = caf::atom_constant<caf::atom("turn")>;
+using step_atom = caf::atom_constant<caf::atom("turn")>;
 
 namespace {
 
@@ -93,14 +93,14 @@ void workload::start() {
       c.home += swarm_.spares;
     c.self = spawn_client(i);
     time_.enlist(no_node, actor_kind::client, c.self);
-    next_turn(c, milliseconds(200 + 37 * i));
+    schedule_step(c, milliseconds(200 + 37 * i));
   }
 }
 
 caf::actor workload::spawn_client(std::size_t number) {
   return time_.system().spawn([this, number](caf::event_based_actor*) -> caf::behavior {
     return {
-        [this, number](turn_atom) { turn(clients_[number]); },
+        [this, number](step_atom) { step(clients_[number]); },
         [this, number](std::uint64_t id) { finished(clients_[number], find(id)); },
     };
   });
@@ -110,8 +110,8 @@ virtual_time workload::think_time() const {
   return swarm_.pause_at(time_.now(), swarm_.think_time);
 }
 
-void workload::next_turn(client_state& c, virtual_time in) {
-  time_.after(in, [self = c.self] { caf::anon_send(self, turn_atom::value); });
+void workload::schedule_step(client_state& c, virtual_time in) {
+  time_.after(in, [self = c.self] { caf::anon_send(self, step_atom::value); });
 }
 
 // ---- requests
@@ -153,42 +153,42 @@ std::optional<std::size_t> workload::some_node(std::uint64_t drawn) const {
   return std::nullopt;
 }
 
-void workload::turn(client_state& c) {
+void workload::step(client_state& c) {
   if (c.pending != 0 || c.moving)
     return;
   if (!writing_ && c.locks)
-    return renew_turn(c);
+    return renew_step(c);
   if (!writing_ && !c.watches)
     return;
   if (time_.now() < quiet_until_ && !c.watches)
-    return next_turn(c, quiet_until_ - time_.now());
+    return schedule_step(c, quiet_until_ - time_.now());
   const auto drawn = tape_.choose({stream_kind::client, static_cast<std::uint16_t>(c.number)}, drawn_max);
   if (drawn == 0)
-    return next_turn(c, think_time());
+    return schedule_step(c, think_time());
   if (c.watches)
-    watch_turn(c, drawn);
+    watch_step(c, drawn);
   else if (c.access)
-    access_turn(c, drawn);
+    access_step(c, drawn);
   else if (c.claims)
-    claims_turn(c, drawn);
+    claims_step(c, drawn);
   else if (c.once)
-    once_turn(c, drawn);
+    once_step(c, drawn);
   else if (c.locks)
-    lock_turn(c, drawn);
+    lock_step(c, drawn);
   else
-    write_turn(c, drawn);
+    write_step(c, drawn);
   if (c.pending == 0 && !c.moving)
-    next_turn(c, think_time());
+    schedule_step(c, think_time());
 }
 
-void workload::write_turn(client_state& c, std::uint64_t drawn) {
+void workload::write_step(client_state& c, std::uint64_t drawn) {
   using state::kv_verb;
   // Mostly its home, so that one client sees one node's view.
   const auto node = some_node(spare_part(drawn) % 4 == 0 ? node_part(drawn) : c.home);
   if (!node)
     return;
-  constexpr std::uint64_t turns_for_each_snapshot = 64;
-  if (swarm_.snapshots && pause_part(drawn) % turns_for_each_snapshot == 0 && !nodes_.is_agent(*node))
+  constexpr std::uint64_t steps_for_each_snapshot = 64;
+  if (swarm_.snapshots && pause_part(drawn) % steps_for_each_snapshot == 0 && !nodes_.is_agent(*node))
     return spare_part(drawn) % 2 == 0 ? begin_save(c, *node) : begin_restore(c, *node, key_part(drawn));
   const auto k = key(key_part(drawn));
   const auto put = [&](kv_verb verb) {
@@ -267,7 +267,7 @@ void workload::write_turn(client_state& c, std::uint64_t drawn) {
   }
 }
 
-void workload::lock_turn(client_state& c, std::uint64_t drawn) {
+void workload::lock_step(client_state& c, std::uint64_t drawn) {
   const auto node = some_node(spare_part(drawn) % 4 == 0 ? node_part(drawn) : c.home);
   if (!node)
     return;
@@ -283,14 +283,14 @@ void workload::lock_turn(client_state& c, std::uint64_t drawn) {
     c.pending = ask(c.number, *node, std::nullopt, std::nullopt, std::move(*renewal));
 }
 
-void workload::access_turn(client_state& c, std::uint64_t drawn) {
+void workload::access_step(client_state& c, std::uint64_t drawn) {
   const auto node = some_node(node_part(drawn));
   if (!node)
     return;
   c.pending = ask(c.number, *node, c.access->next(drawn, history_.size() + 1), std::nullopt);
 }
 
-void workload::claims_turn(client_state& c, std::uint64_t drawn) {
+void workload::claims_step(client_state& c, std::uint64_t drawn) {
   const auto node = some_node(spare_part(drawn) % 4 == 0 ? node_part(drawn) : c.home);
   if (!node)
     return;
@@ -303,7 +303,7 @@ void workload::claims_turn(client_state& c, std::uint64_t drawn) {
     c.pending = ask(c.number, *node, std::nullopt, std::move(*read));
 }
 
-void workload::once_turn(client_state& c, std::uint64_t drawn) {
+void workload::once_step(client_state& c, std::uint64_t drawn) {
   const auto node = some_node(node_part(drawn)); // a different one each time
   if (!node)
     return;
@@ -334,16 +334,16 @@ state::auth_context workload::asker(std::size_t client, const std::optional<stat
 }
 
 /// After the faults have ended, clients only renew their sessions.
-void workload::renew_turn(client_state& c) {
+void workload::renew_step(client_state& c) {
   const auto node = some_node(c.home);
   auto renewal = c.locks->renewal(time_.now());
   if (node && renewal)
     c.pending = ask(c.number, *node, std::nullopt, std::nullopt, std::move(*renewal));
   else
-    next_turn(c, think_time());
+    schedule_step(c, think_time());
 }
 
-void workload::watch_turn(client_state& c, std::uint64_t drawn) {
+void workload::watch_step(client_state& c, std::uint64_t drawn) {
   // Sometimes a new query, at any node; otherwise the same again, from its last index.
   if (c.seen_index == 0 || kind_part(drawn) == 0 || nodes_.state(c.home) == node_state::down) {
     const auto node = some_node(node_part(drawn));
@@ -376,12 +376,12 @@ void workload::finished(client_state& c, const operation& o) {
   if (c.watches) {
     const bool answered = o.answer && !std::holds_alternative<state::refusal>(o.answer->data);
     c.seen_index = answered ? o.answer->index.value : 0;
-    next_turn(c, answered ? milliseconds(1) : think_time());
+    schedule_step(c, answered ? milliseconds(1) : think_time());
     return;
   }
   if (c.access) {
     access_.learn(o);
-    return next_turn(c, think_time() * acl_pause);
+    return schedule_step(c, think_time() * acl_pause);
   }
   if (c.locks)
     c.locks->learn(o);
@@ -402,7 +402,7 @@ void workload::finished(client_state& c, const operation& o) {
     }
   }
   const auto jitter = (o.id * 7919) % 100; // clients are not in step
-  next_turn(c, think_time() * static_cast<std::int64_t>(50 + jitter) / 100);
+  schedule_step(c, think_time() * static_cast<std::int64_t>(50 + jitter) / 100);
 }
 
 // ---- requests and responses

@@ -106,18 +106,18 @@ private:
     std::optional<transfer> moving;
   };
 
-  void turn(client_state& c);
-  void write_turn(client_state& c, std::uint64_t drawn);
-  void watch_turn(client_state& c, std::uint64_t drawn);
-  void lock_turn(client_state& c, std::uint64_t drawn);
-  void renew_turn(client_state& c);
-  void access_turn(client_state& c, std::uint64_t drawn);
-  void claims_turn(client_state& c, std::uint64_t drawn);
-  void once_turn(client_state& c, std::uint64_t drawn);
+  void step(client_state& c);
+  void write_step(client_state& c, std::uint64_t drawn);
+  void watch_step(client_state& c, std::uint64_t drawn);
+  void lock_step(client_state& c, std::uint64_t drawn);
+  void renew_step(client_state& c);
+  void access_step(client_state& c, std::uint64_t drawn);
+  void claims_step(client_state& c, std::uint64_t drawn);
+  void once_step(client_state& c, std::uint64_t drawn);
   /// The token of its next request.
   state::auth_context asker(std::size_t client, const std::optional<state::command>& write);
   virtual_time think_time() const;
-  void next_turn(client_state& c, virtual_time in);
+  void schedule_step(client_state& c, virtual_time in);
   void finished(client_state& c, const operation& o);
   caf::actor spawn_client(std::size_t number);
 

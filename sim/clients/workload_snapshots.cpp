@@ -86,7 +86,7 @@ void workload::end_transfer(client_state& c, bool hang_up) {
   c.moving.reset();
   if (hang_up && nodes_.state(t.node) != node_state::down && nodes_.life(t.node) == t.life)
     nodes_.gateway(t.node).hang_up(t.connection);
-  next_turn(c, think_time());
+  schedule_step(c, think_time());
 }
 
 workload::client_state* workload::client_of(connection_id connection) {

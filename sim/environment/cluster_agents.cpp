@@ -135,12 +135,12 @@ void cluster::spawn_agent(std::size_t index) {
   enlist(actor_kind::agent, w.health_checks);
   time_.enlist(index, actor_kind::sockets, n.gateway->sockets());
   time_.enlist(index, actor_kind::sockets, n.loop->handle());
-  n.loop->begins = [this, index, &n, tables = local(w.fsm), consensus = local(w.raft_peer)](caf::execution_unit* turn) {
+  n.loop->begins = [this, index, &n, tables = local(w.fsm), consensus = local(w.raft_peer)](caf::execution_unit* unit) {
     if (doors_)
       doors_->before_dialling(index);
-    n.gateway->enter(turn);
-    tables->context(turn);
-    consensus->context(turn);
+    n.gateway->enter(unit);
+    tables->context(unit);
+    consensus->context(unit);
   };
   n.agent->begin();
 }

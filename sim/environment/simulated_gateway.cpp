@@ -245,8 +245,8 @@ void simulated_gateway::end_of_input(connection_id c, bool gone) {
 }
 
 void simulated_gateway::hang_up_all() {
-  caf::scoped_execution_unit turn(&real_->system());
-  real_->context(&turn);
+  caf::scoped_execution_unit unit(&real_->system());
+  real_->context(&unit);
   for (const auto& [c, connection] : std::exchange(connections_, {}))
     connection->drop();
   real_->context(nullptr);

@@ -32,7 +32,7 @@ public:
 
   const actors::http_gateway_actor& handle() const { return gateway_; }
   /// A caller that uses the gateway while another actor runs passes that actor's context.
-  void enter(caf::execution_unit* turn) { real_->context(turn); }
+  void enter(caf::execution_unit* unit) { real_->context(unit); }
   /// The actor whose mail is the input of the sockets.
   const caf::actor& sockets() const { return sockets_; }
 

@@ -148,7 +148,7 @@ public:
       visitor_ = ::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     return visitor_ >= 0;
   }
-  void turn_visitor_out() {
+  void close_visitor() {
     ::close(std::exchange(visitor_, -1));
     decoder_ = {};
   }

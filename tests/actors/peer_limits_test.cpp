@@ -404,7 +404,7 @@ TEST_CASE("a member that connects from its own host takes precedence over one fr
   if (configuration_followed) {
     a.dial_members({{node_id{1}, a.address()}, {node_id{2}, elsewhere.address()}});
     REQUIRE(soon([&] { return there.visitor_left(); }));
-    there.turn_visitor_out();
+    there.close_visitor();
   }
   unverified_peer member(a.port());
   member.send_bytes(bytes_of(hello_of(node_id{2}, there.address())));

@@ -225,7 +225,7 @@ TEST_CASE("a peer that closes our connection and keeps its own is known all the 
   unverified_peer peer(a.port());
   peer.send_bytes(bytes_of(hello_of(node_id{9}, there.address())));
   REQUIRE(soon([&] { return there.was_visited() && a.times_connected(node_id{9}) == 1; }));
-  there.turn_visitor_out();
+  there.close_visitor();
   REQUIRE(soon([&] { return a.times_lost(node_id{9}) == 1; }));
   CHECK(a.is_still_reachable(node_id{9}));
   peer.hang_up();
@@ -259,7 +259,7 @@ TEST_CASE("two members that swap addresses are found at their new ones by a runn
   }
   REQUIRE(soon([&] { return a.times_lost(node_id{2}) > 0 && a.times_lost(node_id{3}) > 0; }));
   for (auto* h : {&first, &second}) {
-    h->turn_visitor_out();
+    h->close_visitor();
     REQUIRE(soon([&] { return h->was_visited(); }));
   }
   unverified_peer b(a.port(), "127.0.0.2"), c(a.port(), "127.0.0.3");

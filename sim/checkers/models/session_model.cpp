@@ -31,12 +31,12 @@ state::reply session_model::create(const state::session_record& wanted, log_inde
   auto& l = lives_[wanted.id];
   if (l.changes.empty() || !l.lives()) {
     l.session = wanted;
-    turn(l, at, true);
+    record_change(l, at, true);
   }
   return wanted.id;
 }
 
-void session_model::turn(life& l, log_index at, bool lives) {
+void session_model::record_change(life& l, log_index at, bool lives) {
   l.changes.push_back({at, lives});
   if (changes_.empty() || changes_.back() != at)
     changes_.push_back(at);
@@ -92,13 +92,13 @@ std::vector<std::string> session_model::of_deregistration(const state::catalog_d
 void session_model::end(std::string_view id, log_index at) {
   const auto it = lives_.find(id);
   if (it != lives_.end() && it->second.lives())
-    turn(it->second, at, false);
+    record_change(it->second, at, false);
 }
 
 void session_model::go_back(log_index archive, log_index at) {
   for (auto& [id, l] : lives_)
     if (const bool then = lived_at(id, archive); then != l.lives())
-      turn(l, at, then);
+      record_change(l, at, then);
   const auto since = nodes_since_.upper_bound(archive);
   nodes_ = since == nodes_since_.begin() ? registered{} : std::prev(since)->second;
   nodes_since_[at] = nodes_;

@@ -48,7 +48,7 @@ private:
   using checks = std::map<std::string, std::string>;             ///< id -> status
   using registered = std::map<std::string, checks, std::less<>>; ///< by node
 
-  void turn(life& l, log_index at, bool lives);
+  void record_change(life& l, log_index at, bool lives);
   std::vector<std::string> who_relies_on(std::string_view node, std::string_view check) const;
 
   std::map<std::string, life, std::less<>> lives_; ///< all that ever existed

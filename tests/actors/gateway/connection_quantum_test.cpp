@@ -96,7 +96,7 @@ TEST_CASE("a client that sends many requests at once takes turns with the others
   CHECK(f.run_until([&] { return many.answers() == count + 1; }));
 }
 
-TEST_CASE("a connection that waits for its next turn may be closed", "[gateway]") {
+TEST_CASE("a connection that waits for its next quantum may be closed", "[gateway]") {
   quantum_fixture f;
   {
     quantum_fixture::client many(f);

@@ -115,7 +115,7 @@ TEST_CASE("socket_poller: the end of a connection is something to read", "[actor
   CHECK(s.times_readable == 1);
 }
 
-TEST_CASE("socket_poller: an owner that another one ends in the same turn is not called", "[actors]") {
+TEST_CASE("socket_poller: an owner that another one ends in the same batch is not called", "[actors]") {
   fixture f;
   std::vector<std::unique_ptr<watched>> all;
   int called = 0;

@@ -218,7 +218,7 @@ verdict run_sharing(std::uint64_t seed) {
   c.pass(minutes(2));
   for (int n : grants)
     if (n < 20)
-      return "somebody was not woken when it was his turn";
+      return "a task was not woken when its ticket was the first";
   return {};
 }
 

@@ -128,7 +128,7 @@ TEST_CASE("the loss of a session ends its waits and locks", "[client]") {
     c.server.destroy(a.s.id());
     c.pass(seconds(10));
     CHECK_FALSE(held->safe());
-    // The client's next session has its own turns, even while a lease of the previous one exists.
+    // The client's next session has its own tickets, even while a lease of the previous one exists.
     REQUIRE(c.run(a.s.open(c.within(seconds(5)))));
     CHECK(c.run(of_a.acquire(c.within(seconds(20)))));
     CHECK(c.run(held->release(c.within(seconds(1)))).reason() == reason::session);

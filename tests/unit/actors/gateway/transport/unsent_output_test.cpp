@@ -159,7 +159,7 @@ TEST_CASE("unsent_output: a batch ends after a number of bytes, though the socke
   const auto all = fresh.size();
   o.take(fresh);
   std::size_t taken = 0;
-  for (int turn = 0; turn < 100 && !o.empty(); ++turn) {
+  for (int round = 0; round < 100 && !o.empty(); ++round) {
     const auto before = o.size();
     o.send(s.here);
     CHECK(before - o.size() <= unsent_output::bytes_per_quantum);

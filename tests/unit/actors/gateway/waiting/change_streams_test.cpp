@@ -435,11 +435,11 @@ TEST_CASE("a client that has read everything gets a change at once, and overtake
     sent.push_back(piece);
     return true;
   };
-  const auto turns = f.client->received;
+  const auto received_before = f.client->received;
   f.set("a/2");
   REQUIRE(sent.size() == 1); // that of the quick one
   CHECK(count(std::string(unframed(*sent.front())), "id: 3.0\n") == 1);
-  CHECK(f.client->received == turns);
+  CHECK(f.client->received == received_before);
   slow.takes = true;
   f.pump();
   CHECK(count(slow.text, "event: set") == 2);
