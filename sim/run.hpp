@@ -1,5 +1,5 @@
 #pragma once
-// One simulated run: a cluster of the real actors with its clients, from first choice to verdict.
+// One simulated run: a cluster of the real actors with its clients, from first choice to outcome.
 
 #include "sim/chance/tape.hpp"
 

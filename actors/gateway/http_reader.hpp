@@ -43,13 +43,13 @@ public:
 
   /// Reads at most one request from the front of `input`.
   /// @param used bytes consumed. Pass the rest again, followed by more;
-  /// after verdict `complete` it belongs to the next request.
+  /// after outcome `complete` it belongs to the next request.
   outcome read(std::string_view input, std::size_t& used);
 
   /// Valid from `complete` until reset(); after other outcomes as far as it was read.
   /// The caller sets remote_address.
   const http::raw_request& request() const { return request_; }
-  /// After verdict `head`: body bytes received since the last call.
+  /// After outcome `head`: body bytes received since the last call.
   std::string take_body();
   /// Length in the header; 0: none, or chunked.
   std::uint64_t declared_length() const { return declared_; }

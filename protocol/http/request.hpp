@@ -196,7 +196,8 @@ struct parsed_request {
   http::action action; ///< a response: send it at once (errors, redirects, OPTIONS)
   render_options options;
   std::string_view route = "other"; ///< static name for metrics, such as "kv"
-  /// Authority, even if action is a response (others copy it); nullopt: ACLs off, malformed target.
+  /// The auth context, even if action is a response (others copy it); nullopt: ACLs off, malformed
+  /// target.
   std::optional<state::auth_context> by = {};
   bool for_servers = false;               ///< a client agent must forward it to servers
   std::string target_for_servers{};       ///< path and query for servers, encoded again, without the token

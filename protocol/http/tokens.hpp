@@ -21,9 +21,10 @@ std::string_view token_header(std::string_view secret);
 std::string_view token_of(const request_context& c);
 /// The same without the agent's default, to be stored; also empty if it cannot be a token.
 std::string_view brought_token(const request_context& c);
-/// Authority of that token, or anonymous. If it cannot be a token, a short one that none has.
+/// The auth context of that token, or anonymous. If it cannot be a token, a short one that none
+/// has.
 state::auth_context auth_context_of(const request_context& c);
-/// Adds the authority to reads and writes of replicated state; does not change other actions.
+/// Adds the auth context to reads and writes of replicated state; does not change other actions.
 void attach_auth_context(action& a, const state::auth_context& by, bool lists_need_permission);
 
 /// An agent's token that clients may change, by its name in the path; nullopt: unknown.

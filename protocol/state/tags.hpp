@@ -104,7 +104,7 @@ enum class command_tag : std::uint8_t {
   acl_token_set = 18,
   acl_token_clone = 19,
   acl_token_delete = 20,
-  on_behalf = 21,            ///< not a command: an authority, followed by the command on its behalf
+  on_behalf = 21,            ///< not a command: an auth context, followed by the command on its behalf
   authorized_on_behalf = 22, ///< the same, with a decision that may still hold (command::authorized_at)
   claim_ask = 23,
   claim_release = 24,

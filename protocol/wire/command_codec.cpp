@@ -152,7 +152,7 @@ around kind_of(std::uint8_t tag) {
          : tag == static_cast<std::uint8_t>(state::command_tag::counting)  ? around::counting
                                                                            : around::nothing;
 }
-/// The first tag: read in advance, so that nested authorities cause no recursion.
+/// The first tag: read in advance, so that nested auth contexts cause no recursion.
 around kind_of(std::string_view bytes) {
   byte_reader r(bytes);
   if (!get_needs(r))
@@ -414,7 +414,7 @@ std::optional<state::command> decode_on_behalf(byte_reader& r, const command_nee
   if (authorized && authorized_at.is_zero())
     return std::nullopt;
   const auto plain = r.raw(r.remaining());
-  // The inner command must have no authority: nested authorities are invalid.
+  // The inner command must have no auth context: nested ones are invalid.
   const auto inner = r.ok() ? needs_of(plain) : std::nullopt;
   if (!inner || level_on_behalf(authorized_at, inner->level) != needs.level)
     return std::nullopt;

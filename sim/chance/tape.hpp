@@ -74,7 +74,7 @@ struct saved_tape {
   std::uint64_t seed = 0;
   std::string profile; ///< name of the profile that was run
   std::string mutant;  ///< empty: none
-  std::string expect;  ///< the verdict it led to, e.g. "safety"; for readers and for the regression tests
+  std::string expect;  ///< the outcome it led to, e.g. "safety"; for readers and for the regression tests
   std::string story;   ///< comment lines
   std::vector<tape_item> items;
   std::uint64_t chaos_seconds = 0; ///< 0: the duration of the profile

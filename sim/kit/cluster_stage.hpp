@@ -7,7 +7,7 @@
 
 namespace belay::sim {
 
-/// Runs from the first choice of the tape to the verdict; deterministic in tape and scenario.
+/// Runs from the first choice of the tape to the outcome; deterministic in tape and scenario.
 run_report run_scenario(tape& choices, const run_options& options, const belay_ground::named_scenario& scenario);
 
 } // namespace belay::sim

@@ -12,7 +12,7 @@ namespace belay::sim {
 run_report run_guarded(const run_function& run, tape& choices, const run_options& options);
 
 /// The same, then once more from the resulting tape, without a trace. If that run differs, the
-/// verdict is nondeterminism (a safety failure of the first one stays, with a note in its text).
+/// outcome is nondeterminism (a safety failure of the first one stays, with a note in its text).
 run_report run_twice(const run_function& run, tape& choices, const run_options& options);
 
 struct isolation {

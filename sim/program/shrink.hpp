@@ -26,7 +26,7 @@ struct shrunk {
   std::uint64_t runs = 0;
 };
 
-/// The same failure has the verdict and the checker of the first run; the text may differ.
+/// The same failure has the outcome and the checker of the first run; the text may differ.
 /// @param progress after each success: items left, runs used; null: no callback
 shrunk shrink(const std::vector<tape_item>& items, const attempt_function& run, const shrink_limits& limits,
               const std::function<void(std::size_t, std::uint64_t)>& progress = nullptr);

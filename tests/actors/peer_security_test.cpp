@@ -47,7 +47,7 @@ bool meet(link_end& a, link_end& b) {
 
 TEST_CASE("frames arrive in order between peers with credentials", "[actors][peer_link][tls]") {
   const tls::certificate_files files;
-  auto certificates = files.signed_by(tls::auth_context_named("ours"), "server");
+  auto certificates = files.signed_by(tls::authority_named("ours"), "server");
   certificates.verify_server_hostname = true;
   for (const auto& s : {keyed(one_key), certificates}) {
     link_fixture f;
@@ -82,10 +82,10 @@ TEST_CASE("frames arrive in order between peers with credentials", "[actors][pee
 
 TEST_CASE("a peer with wrong credentials is not accepted", "[actors][peer_link][tls]") {
   const tls::certificate_files files;
-  const auto ours = tls::auth_context_named("ours");
+  const auto ours = tls::authority_named("ours");
   const auto server = files.signed_by(ours, "server");
   const auto client = files.signed_by(ours, "client", "client.dc1.consul");
-  const auto foreign = files.signed_by(tls::auth_context_named("theirs"), "foreign");
+  const auto foreign = files.signed_by(tls::authority_named("theirs"), "foreign");
   struct row {
     const char* name;
     tls::credential_settings inside, outside;
@@ -124,7 +124,7 @@ TEST_CASE("from open to a key, and from the key to certificates, one server afte
   // Each line of the two lists in docs/operate/security.md is applied to one server, then to the other. At
   // every moment both can communicate over new connections; each is restarted when it changes.
   const tls::certificate_files files;
-  auto both = files.signed_by(tls::auth_context_named("ours"), "server");
+  auto both = files.signed_by(tls::authority_named("ours"), "server");
   both.verify_incoming = both.verify_outgoing = false;
   both.encrypt = {one_key};
   auto dials_with_certificate = both;
@@ -167,7 +167,7 @@ TEST_CASE("a reload counts for new connections, and ends none", "[actors][peer_l
 TEST_CASE("frames about keys use only encrypted connections, and carry whether the peer has authenticated",
           "[actors][peer_link][tls][keyring]") {
   const tls::certificate_files files;
-  const auto certificate = files.signed_by(tls::auth_context_named("ours"), "server");
+  const auto certificate = files.signed_by(tls::authority_named("ours"), "server");
   auto dials_with_it = certificate;
   dials_with_it.verify_outgoing = true;
   struct row {

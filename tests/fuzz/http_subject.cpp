@@ -128,7 +128,7 @@ void check_action(const http::agent_request&) {}
 /// Everything that a gateway would get from a stream.
 struct found {
   std::vector<std::string> requests;
-  outcome end = outcome::more; ///< verdict on the last request, which is incomplete
+  outcome end = outcome::more; ///< of the last request, which is incomplete
   bool in_request = false;
   std::size_t kept_max = 0; ///< bytes that had to be passed again
 };

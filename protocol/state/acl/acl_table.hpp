@@ -73,7 +73,7 @@ public:
     return sizeof(changes_) + sizeof(compiled_) + sizeof(compiled_bytes_) + sizeof(round_);
   }
 
-  /// Permissions by that authority at `now`. Null: the token does not exist or has expired.
+  /// Permissions of that auth context at `now`. Null: the token does not exist or has expired.
   std::shared_ptr<const acl::authorizer> authorizer_of(const auth_context& by, cluster_time now) const;
 
   /// The rules that it is made of; empty: no rules, or no token.

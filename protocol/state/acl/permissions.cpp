@@ -19,7 +19,7 @@ namespace {
 using authorizer_ptr = std::shared_ptr<const acl::authorizer>;
 using complaint = std::optional<std::string>;
 
-/// The permissions of an authority, or why it has none.
+/// The permissions of an auth context, or why it has none.
 struct decision {
   authorizer_ptr may;
   std::string_view why;

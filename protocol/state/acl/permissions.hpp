@@ -28,7 +28,8 @@ std::optional<reply> refused_to_ask(const tables& t, const command& c, cluster_t
 /// Why the query is not permitted; nullopt: it is, perhaps with fewer rows.
 std::optional<refusal> refused_to(const tables& t, const query& q, cluster_time now);
 
-/// The permissions that filter its rows; null: a query by that authority is rejected (refused_to).
+/// The permissions that filter its rows; null: a query in that auth context is rejected
+/// (refused_to).
 std::shared_ptr<const acl::authorizer> authorizer_of(const tables& t, const auth_context& by, cluster_time now);
 
 /// Whether lists include the row for a token with these permissions.

@@ -7,7 +7,7 @@
 
 namespace belay::state {
 
-/// What remains of an authority after its entry: enough to authorize again, without the secret.
+/// What remains of an auth context after its entry: enough to authorize again, without the secret.
 struct requester {
   std::string accessor; ///< token's accessor; empty: its entry is below client_address_level, or ACLs were off
   bool allowed_by_default = false; ///< as in auth_context

@@ -53,7 +53,7 @@ struct https_fixture {
   }
 
   tls::certificate_files files;
-  tls::certificate_and_key ca = tls::auth_context_named("ca");
+  tls::certificate_and_key ca = tls::authority_named("ca");
   std::shared_ptr<tls::https_credential_store> store;
   std::optional<gateway_fixture> gateway;
 };
@@ -256,7 +256,7 @@ TEST_CASE("https: a handshake that does not complete does not block others", "[h
 TEST_CASE("https: clients must show a certificate where that is set", "[https]") {
   https_fixture f({}, true);
   const auto ours = f.files.signed_by(f.ca, "client", "client.dc1.consul");
-  const auto strange = f.files.signed_by(tls::auth_context_named("other"), "strange");
+  const auto strange = f.files.signed_by(tls::authority_named("other"), "strange");
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     INFO(version);
     auto with = f.trusting(version);

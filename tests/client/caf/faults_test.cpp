@@ -10,7 +10,7 @@ namespace ask = belay::caf;
 
 namespace {
 
-struct verdict {
+struct run_result {
   int grants = 0;
   int deaths = 0;
   bool two_at_once = false;
@@ -19,7 +19,7 @@ struct verdict {
   bool found() const { return two_at_once || left_over || stuck; }
 };
 
-verdict run_of(std::uint64_t seed) {
+run_result run_of(std::uint64_t seed) {
   belay::virtual_time::fault_rates rates;
   belay::virtual_time::tape chance(seed);
   rates.request_lost = chance.draw(2) ? 20'000 : 0;
@@ -29,7 +29,7 @@ verdict run_of(std::uint64_t seed) {
   options.session.lock_delay = milliseconds(0);
   std::vector<ask::coordinator_actor> coordinators = {v.coordinator({}, options), v.coordinator({}, options)};
 
-  verdict out;
+  run_result out;
   std::vector<virtual_actors::who> alive;
   auto holding = [&] { return std::count_if(alive.begin(), alive.end(), [](const auto& w) { return w->holds(); }); };
   ask::lock wanted;

@@ -13,7 +13,7 @@ def case(name):
         try:
             function()
             print(f"ok {name}", flush=True)
-        except Exception as e:  # whatever a client raises is its verdict
+        except Exception as e:  # whatever a client raises is its result
             line = [at.lineno for at in traceback.extract_tb(e.__traceback__) if at.filename == function.__code__.co_filename][-1]
             print(f"FAILED {name}: line {line}, " + repr(e).replace("\n", " "), flush=True)
         return function

@@ -26,7 +26,7 @@ std::unique_ptr<boost::asio::ssl::context> showing(const tls::credential_setting
 
 TEST_CASE("verbs over HTTPS: which servers are trusted, and what is presented", "[https]") {
   tls::certificate_files folder;
-  const auto ca = tls::auth_context_named("ca"), other = tls::auth_context_named("other");
+  const auto ca = tls::authority_named("ca"), other = tls::authority_named("other");
   const auto server = folder.signed_by(ca, "server"), client = folder.signed_by(ca, "client");
   const auto other_ca = folder.signed_by(other, "stranger");
   struct row {
@@ -78,7 +78,7 @@ TEST_CASE("verbs over HTTPS: which servers are trusted, and what is presented", 
 
 TEST_CASE("verbs over HTTPS: a variable turns it on", "[https]") {
   tls::certificate_files folder;
-  const auto server = folder.signed_by(tls::auth_context_named("ca"), "server");
+  const auto server = folder.signed_by(tls::authority_named("ca"), "server");
   fake_node node({{200, "true"}}, showing(server, false));
   const variables set(
       {{"CONSUL_HTTP_SSL", "true"}, {"CONSUL_HTTP_ADDR", node.address()}, {"CONSUL_CACERT", server.ca_file}});

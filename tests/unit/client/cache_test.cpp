@@ -13,7 +13,7 @@ using namespace belay::client_tests;
 namespace {
 
 /// A number in a key is incremented while servers fail. In the end the cache has the last one.
-verdict run_cache(dialect speaks, std::uint64_t seed) {
+finding run_cache(dialect speaks, std::uint64_t seed) {
   virtual_time::fault_rates rates;
   rates.request_lost = 50'000;
   rates.answer_lost = 100'000;
@@ -24,7 +24,7 @@ verdict run_cache(dialect speaks, std::uint64_t seed) {
   options.stale_if_error = milliseconds(8000);
   near_cache cache(c.client, "conf/", options);
   std::vector<instant> written; // the time of each number
-  verdict wrong;
+  finding wrong;
   auto look = [&] {
     auto table = cache.table();
     if (!table || !wrong.empty())

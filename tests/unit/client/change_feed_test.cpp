@@ -64,7 +64,7 @@ struct follower {
   std::uint64_t told = 0;
   std::uint64_t snapshots = 0;
   std::string last_sent;
-  verdict wrong;
+  finding wrong;
 };
 
 void take_in(follower& f, const change_batch& b) {
@@ -98,7 +98,7 @@ task<void> follow(environment& env, follower& f) {
 }
 
 /// A follower is destroyed now and then, and another one resumes from its cursor.
-verdict run_stream(dialect speaks, std::uint64_t seed, bool forgets) {
+finding run_stream(dialect speaks, std::uint64_t seed, bool forgets) {
   virtual_cluster c(speaks, seed, lossy());
   writer keys(c, "in/", forgets);
   follower f;
@@ -185,14 +185,14 @@ task<void> consume(group_crew::member& m, group_story& story) {
 }
 
 /// 18 keys are put, one after another, while members die. Each has its effect once.
-verdict run_group(dialect speaks, std::uint64_t seed, bool forgets) {
+finding run_group(dialect speaks, std::uint64_t seed, bool forgets) {
   virtual_cluster c(speaks, seed, all_faults());
   group_story story;
   std::map<std::string, std::string> effects;
   std::map<std::string, int> changed;
   group_crew all(c, 3, 1, [&](group_crew::member& m, std::size_t) { return consume(m, story); });
   auto next = c.time.now();
-  auto look = [&]() -> verdict {
+  auto look = [&]() -> finding {
     if (story.next < 18 && c.time.now() >= next) {
       c.server.put("in/" + std::to_string(story.next++), "v");
       next = c.time.now() + seconds(10 + c.time.chance().draw(40));
@@ -241,7 +241,7 @@ task<void> copy_on(mirror_crew::member& m) {
   }
 }
 
-verdict run_mirror(dialect speaks, std::uint64_t seed, bool forgets) {
+finding run_mirror(dialect speaks, std::uint64_t seed, bool forgets) {
   virtual_cluster c(speaks, seed, all_faults());
   // With many keys the last change of a key is rarely repaired by a later one.
   writer keys(c, "in/", forgets, forgets ? 6 : 200);
@@ -249,7 +249,7 @@ verdict run_mirror(dialect speaks, std::uint64_t seed, bool forgets) {
   auto next = c.time.now();
   auto stop = c.time.now() + minutes(14);
   std::map<std::string, std::uint64_t> copied;
-  auto look = [&]() -> verdict {
+  auto look = [&]() -> finding {
     if (c.time.now() >= next && c.time.now() < stop) {
       keys.some();
       next = c.time.now() + milliseconds(2000 + c.time.chance().draw(20'000));
@@ -285,7 +285,7 @@ task<void> keep_cursor(environment& env, int n) {
   }
 }
 
-verdict run_cursors(std::uint64_t seed) {
+finding run_cursors(std::uint64_t seed) {
   virtual_cluster c(dialect::belay, seed, lossy());
   std::vector<task<void>> all;
   for (int n = 1; n <= 4; ++n) {
@@ -328,7 +328,7 @@ task<result<std::vector<std::string>>> scan_of(desired_and_there& d) {
   co_return out;
 }
 
-verdict run_reconciler(std::uint64_t seed, bool passes) {
+finding run_reconciler(std::uint64_t seed, bool passes) {
   virtual_cluster c(dialect::belay, seed);
   desired_and_there d;
   reconciler_options o;

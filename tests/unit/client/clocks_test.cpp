@@ -1,4 +1,4 @@
-// Clocks that go back, run at a wrong rate, are set or far off, and the guard's verdict.
+// Clocks that go back, run at a wrong rate, are set or far off, and the guard's findings.
 #include "tests/unit/client/crew.hpp"
 
 #include <belay/clock_guard.hpp>
@@ -40,7 +40,7 @@ private:
 };
 
 /// Disturbs the clocks for one round.
-/// @param passed time since the last round @returns the mildest verdict that the next check may
+/// @param passed time since the last round @returns the mildest trust that the next check may
 /// give
 clock_trust disturb(odd_clocks& w, virtual_time::tape& chance, nanoseconds passed) {
   switch (chance.draw(8)) {
@@ -58,7 +58,7 @@ clock_trust disturb(odd_clocks& w, virtual_time::tape& chance, nanoseconds passe
   }
 }
 
-verdict run_clocks(std::uint64_t seed) {
+finding run_clocks(std::uint64_t seed) {
   virtual_time::fault_rates rates;
   rates.latency_max = milliseconds(400);
   virtual_cluster c(dialect::belay, seed, rates);

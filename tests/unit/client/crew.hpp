@@ -17,7 +17,7 @@
 namespace belay::client_tests {
 
 /// What went wrong in a run; empty if nothing did.
-using verdict = std::string;
+using finding = std::string;
 
 /// Number of seeds of each property; BELAY_CLIENT_SEEDS multiplies it.
 inline std::uint64_t seeds(std::uint64_t few) {
@@ -88,7 +88,7 @@ inline task<bool> have_session(environment& env, session& s) {
 /// The programs have destroyed their library objects; their sessions are open. Each must hold
 /// nothing and wait for nothing. When they are closed no session is left. @pre no message is lost
 /// @param excused what a session may hold; null: nothing
-inline verdict look_at_rest(virtual_cluster& c, const std::vector<session*>& sessions,
+inline finding look_at_rest(virtual_cluster& c, const std::vector<session*>& sessions,
                             const std::function<bool(const std::string&)>& excused = nullptr) {
   c.pass(minutes(2)); // pending releases are sent, and sessions of crashed processes end
   for (auto* s : sessions)
@@ -103,7 +103,7 @@ inline verdict look_at_rest(virtual_cluster& c, const std::vector<session*>& ses
     if (!closing.done())
       return "a session is not closed in its time";
   }
-  return c.server.sessions().empty() ? verdict() : "all have stopped, and there are sessions";
+  return c.server.sessions().empty() ? finding() : "all have stopped, and there are sessions";
 }
 
 /// Processes, each with a session and a Kit, that run some tasks. The Kit lives as long as it.
@@ -160,8 +160,8 @@ public:
 
   /// Ten minutes of faults, then `calm`, in which each task progresses.
   /// @param look after events
-  verdict run(const std::function<verdict()>& look, std::chrono::nanoseconds calm = minutes(6), int grants_min = 1) {
-    verdict wrong;
+  finding run(const std::function<finding()>& look, std::chrono::nanoseconds calm = minutes(6), int grants_min = 1) {
+    finding wrong;
     auto pass = [&](std::chrono::nanoseconds length) {
       auto end = cluster_.time.now() + length;
       cluster_.time.at(end, [] {});
@@ -221,7 +221,7 @@ private:
 
 /// Checks that the fencing tokens of accepted writes never decrease.
 /// @param of only writes by names with this prefix count
-inline verdict fences_hold(const model_server& server, const std::string& of = {}) {
+inline finding fences_hold(const model_server& server, const std::string& of = {}) {
   fencing_token_checker gate;
   std::uint64_t largest = 0;
   for (const auto& write : server.writes()) {
@@ -237,7 +237,7 @@ inline verdict fences_hold(const model_server& server, const std::string& of = {
 /// Known bugs, each with a property that it breaks for some of the first hundred seeds.
 struct known_bug {
   const char* mutant;
-  std::function<verdict(std::uint64_t)> run;
+  std::function<finding(std::uint64_t)> run;
 };
 
 inline void check_that_found(const std::vector<known_bug>& bugs) {
@@ -252,7 +252,7 @@ inline void check_that_found(const std::vector<known_bug>& bugs) {
 }
 
 /// BELAY_CLIENT_SEED=N: runs only that seed.
-inline void check_seeds(std::uint64_t few, const std::function<verdict(std::uint64_t)>& run) {
+inline void check_seeds(std::uint64_t few, const std::function<finding(std::uint64_t)>& run) {
   const char* only = std::getenv("BELAY_CLIENT_SEED");
   std::uint64_t first = only ? std::strtoull(only, nullptr, 10) : 0;
   for (std::uint64_t seed = first; seed < (only ? first + 1 : seeds(few)); ++seed) {

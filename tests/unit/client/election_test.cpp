@@ -43,11 +43,11 @@ task<void> lead(election_crew::member& m, std::size_t number, stage& seen) {
   }
 }
 
-verdict run_election(dialect speaks, std::uint64_t seed) {
+finding run_election(dialect speaks, std::uint64_t seed) {
   virtual_cluster c(speaks, seed, all_faults());
   stage seen;
   election_crew all(c, 3, 1, [&](election_crew::member& m, std::size_t n) { return lead(m, n, seen); });
-  return all.run([&]() -> verdict { return seen.names().size() > 1 ? "two have the leadership" : ""; });
+  return all.run([&]() -> finding { return seen.names().size() > 1 ? "two have the leadership" : ""; });
 }
 
 task<void> observe(environment& env, election_observer& o, std::string& last) {
@@ -60,7 +60,7 @@ task<void> observe(environment& env, election_observer& o, std::string& last) {
 }
 
 /// One leadership changes hands; an observer notices soon, without sending requests all the time.
-verdict run_observed(dialect speaks, std::uint64_t seed) {
+finding run_observed(dialect speaks, std::uint64_t seed) {
   virtual_time::fault_rates rates;
   rates.latency_max = milliseconds(300);
   virtual_cluster c(speaks, seed, rates);

@@ -106,7 +106,7 @@ struct participant {
 
 /// Four clients for ten minutes under faults and five without. The holders never exceed the limit;
 /// writes that pass the gate never go back; in the end each client gets it.
-verdict run_contest(dialect speaks, contest what, std::uint64_t seed, virtual_time::fault_rates rates) {
+finding run_contest(dialect speaks, contest what, std::uint64_t seed, virtual_time::fault_rates rates) {
   virtual_cluster c(speaks, seed, rates);
   std::vector<std::unique_ptr<participant>> all;
   for (int i = 0; i < 4; ++i) {
@@ -114,7 +114,7 @@ verdict run_contest(dialect speaks, contest what, std::uint64_t seed, virtual_ti
     all.push_back(std::make_unique<participant>(c, ppm));
     all.back()->start(what, "w" + std::to_string(i));
   }
-  verdict wrong;
+  finding wrong;
   auto holding = [&] {
     std::size_t n = 0;
     for (auto& p : all)
@@ -173,7 +173,7 @@ verdict run_contest(dialect speaks, contest what, std::uint64_t seed, virtual_ti
 
 /// A session for ten minutes, with one in a hundred responses lost and two seconds without a leader
 /// at times, is never lost. (That needs the loss of all tries in a third of its TTL.)
-verdict run_renewals(std::uint64_t seed) {
+finding run_renewals(std::uint64_t seed) {
   virtual_time::fault_rates rates;
   rates.answer_lost = 10'000;
   rates.latency_max = milliseconds(100);
@@ -189,7 +189,7 @@ verdict run_renewals(std::uint64_t seed) {
     c.server.leaderless = false;
     c.pass(seconds(8));
   }
-  return s.state() == session_state::lost ? "lost: " + s.lost_reason() : verdict();
+  return s.state() == session_state::lost ? "lost: " + s.lost_reason() : finding();
 }
 
 /// Three tasks that share a session take turns with a lock, for a second each.
@@ -204,7 +204,7 @@ task<void> share(environment& env, session& s, int& grants) {
   }
 }
 
-verdict run_sharing(std::uint64_t seed) {
+finding run_sharing(std::uint64_t seed) {
   virtual_cluster c(dialect::belay, seed);
   session s(c.client, session_options());
   if (!c.run(s.open(c.within(minutes(1)))))
@@ -234,7 +234,7 @@ task<void> count(environment& env, counter& n, int rounds, std::int64_t& done, s
 }
 
 /// @param old_names the server is of 0.2.0
-verdict run_counting(dialect speaks, std::uint64_t seed, bool old_names = false) {
+finding run_counting(dialect speaks, std::uint64_t seed, bool old_names = false) {
   virtual_time::fault_rates rates;
   rates.answer_lost = 100'000;
   rates.request_lost = 50'000;
@@ -277,7 +277,7 @@ task<void> give_up_soon(environment& env, session& s, wanted what) {
 }
 
 /// Once all requests have arrived, the session holds and waits for nothing that was given up.
-verdict run_given_up(wanted what, std::uint64_t seed) {
+finding run_given_up(wanted what, std::uint64_t seed) {
   virtual_time::fault_rates rates;
   rates.request_late = rates.answer_lost = 300'000;
   rates.late_max = milliseconds(900); // a second release follows after a second
@@ -294,7 +294,7 @@ verdict run_given_up(wanted what, std::uint64_t seed) {
   return look_at_rest(c, {&s});
 }
 
-verdict run_all_given_up(std::uint64_t seed) {
+finding run_all_given_up(std::uint64_t seed) {
   for (auto what : {wanted::mutex, wanted::claimed_mutex, wanted::semaphore})
     if (auto wrong = run_given_up(what, seed); !wrong.empty())
       return wrong;

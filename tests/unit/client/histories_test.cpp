@@ -110,7 +110,7 @@ task<void> follow_on(environment& env, resumed_follower& f) {
 
 /// A follower that is destroyed and resumes from its cursor reaches the final state, whatever
 /// happened to the cluster meanwhile.
-verdict run_restored_stream(std::uint64_t seed) {
+finding run_restored_stream(std::uint64_t seed) {
   virtual_cluster c(dialect::belay, seed, some_losses());
   c.server.history = first_history;
   fate of_cluster(c.time);
@@ -190,7 +190,7 @@ task<void> copy_from(virtual_time::timeline& time, environment& from, environmen
   }
 }
 
-verdict run_restored_mirrors(std::uint64_t seed) {
+finding run_restored_mirrors(std::uint64_t seed) {
   two_clusters c(seed, some_losses());
   auto& time = c.original.time;
   fate of_original(time);

@@ -82,11 +82,11 @@ task<void> enter_deeply(recursive_crew::member& m, std::size_t number, stage& se
   }
 }
 
-verdict run_recursive(dialect speaks, std::uint64_t seed) {
+finding run_recursive(dialect speaks, std::uint64_t seed) {
   virtual_cluster c(speaks, seed, all_faults());
   stage seen;
   recursive_crew all(c, 3, 3, [&](recursive_crew::member& m, std::size_t n) { return enter_deeply(m, n, seen); });
-  auto look = [&]() -> verdict {
+  auto look = [&]() -> finding {
     auto names = seen.names();
     std::set<std::string> owners(names.begin(), names.end());
     return owners.size() > 1 ? "two owners have it" : seen.complaint;
@@ -97,7 +97,7 @@ verdict run_recursive(dialect speaks, std::uint64_t seed) {
 }
 
 /// Two tasks of an owner acquire at the same time: both have it as soon as one has.
-verdict run_siblings(std::uint64_t seed) {
+finding run_siblings(std::uint64_t seed) {
   virtual_cluster c(dialect::belay, seed, slow_only());
   session s(c.client, session_options());
   if (!c.run(s.open(c.within(minutes(1)))))
@@ -111,7 +111,7 @@ verdict run_siblings(std::uint64_t seed) {
   return one.done() && two.done() ? "" : "a task was not woken when its owner had it";
 }
 
-verdict run_lost_owner(std::uint64_t seed) {
+finding run_lost_owner(std::uint64_t seed) {
   virtual_cluster c(dialect::belay, seed, slow_only());
   session s(c.client, session_options());
   if (!c.run(s.open(c.within(seconds(30)))))
@@ -181,11 +181,11 @@ task<void> read_or_write(shared_crew::member& m, std::size_t number, stage& seen
   }
 }
 
-verdict run_shared(std::uint64_t seed) {
+finding run_shared(std::uint64_t seed) {
   virtual_cluster c(dialect::belay, seed, all_faults());
   stage seen;
   shared_crew all(c, 4, 2, [&](shared_crew::member& m, std::size_t n) { return read_or_write(m, n, seen); });
-  auto look = [&]() -> verdict {
+  auto look = [&]() -> finding {
     auto names = seen.names();
     bool writer = std::find(names.begin(), names.end(), "writer") != names.end();
     return writer && names.size() > 1 ? "a writer is not alone" : "";
@@ -230,11 +230,11 @@ task<void> lock_two_keys(striped_crew::member& m, std::size_t number, stage& see
   }
 }
 
-verdict run_striped(std::uint64_t seed, virtual_time::fault_rates rates) {
+finding run_striped(std::uint64_t seed, virtual_time::fault_rates rates) {
   virtual_cluster c(dialect::belay, seed, rates);
   stage seen;
   striped_crew all(c, 4, 1, [&](striped_crew::member& m, std::size_t n) { return lock_two_keys(m, n, seen); });
-  auto look = [&]() -> verdict {
+  auto look = [&]() -> finding {
     auto names = seen.names();
     std::sort(names.begin(), names.end());
     bool twice = std::adjacent_find(names.begin(), names.end()) != names.end();
@@ -282,11 +282,11 @@ task<void> lock_paths(tree_crew::member& m, std::size_t number, stage& seen) {
   }
 }
 
-verdict run_tree(std::uint64_t seed) {
+finding run_tree(std::uint64_t seed) {
   virtual_cluster c(dialect::belay, seed, all_faults());
   stage seen;
   tree_crew all(c, 4, 1, [&](tree_crew::member& m, std::size_t n) { return lock_paths(m, n, seen); });
-  auto look = [&]() -> verdict {
+  auto look = [&]() -> finding {
     auto names = seen.names();
     std::sort(names.begin(), names.end());
     for (std::size_t i = 0; i < names.size(); ++i)

@@ -36,7 +36,7 @@ struct attendance {
   std::set<std::string> in_doubt;                 ///< one of its earlier calls may still be counted
   std::map<std::string, std::uint64_t> inside;    ///< passed, and has not begun to leave; with the round
   std::map<std::string, std::uint64_t> passed_in; ///< the last round that it has passed
-  verdict wrong;
+  finding wrong;
 };
 
 /// The round in the key of the barrier.
@@ -103,7 +103,7 @@ task<void> attend(barrier_crew::member& m, model_server& server, attendance& see
 }
 
 /// Each member of a full list is live and has called enter(); without faults rounds are quick.
-verdict run_barrier(dialect speaks, std::uint64_t seed, virtual_time::fault_rates rates = all_faults()) {
+finding run_barrier(dialect speaks, std::uint64_t seed, virtual_time::fault_rates rates = all_faults()) {
   virtual_cluster c(speaks, seed, rates);
   attendance seen;
   shown_round last;
@@ -111,7 +111,7 @@ verdict run_barrier(dialect speaks, std::uint64_t seed, virtual_time::fault_rate
   // A late copy of an enter() creates its key again. That does not count.
   if (rates.request_late > 0)
     all.excused_at_rest = [](const std::string& what) { return what.starts_with("key b/"); };
-  auto look = [&]() -> verdict {
+  auto look = [&]() -> finding {
     auto now = round_of(c.server);
     bool filled = now.full && (!last.full || last.number != now.number);
     last = now;
@@ -152,7 +152,7 @@ task<void> wait_for(environment& env, latch& l, instant& opened) {
 }
 
 /// Eight count down from eight while responses are lost: it opens at the last count.
-verdict run_latch(dialect speaks, std::uint64_t seed) {
+finding run_latch(dialect speaks, std::uint64_t seed) {
   virtual_time::fault_rates rates;
   rates.answer_lost = 100'000;
   rates.request_lost = 50'000;
@@ -196,7 +196,7 @@ verdict run_latch(dialect speaks, std::uint64_t seed) {
 }
 
 /// Nothing is lost: a waiter is notified of the last count at once.
-verdict run_calm_latch(std::uint64_t seed) {
+finding run_calm_latch(std::uint64_t seed) {
   virtual_cluster c(dialect::belay, seed);
   latch l(c.client, "l", 8);
   int begun = 0;

@@ -86,13 +86,13 @@ task<void> put_or_take(queue_crew::member& m, std::size_t number, queue_story& s
   }
 }
 
-verdict run_queue(dialect speaks, std::uint64_t seed, virtual_time::fault_rates rates) {
+finding run_queue(dialect speaks, std::uint64_t seed, virtual_time::fault_rates rates) {
   virtual_cluster c(speaks, seed, rates);
   stage seen;
   queue_story story;
   queue_crew all(c, 3, 3, [&](queue_crew::member& m, std::size_t n) { return put_or_take(m, n, story, seen); });
   bool calm = false;
-  auto look = [&]() -> verdict {
+  auto look = [&]() -> finding {
     auto names = seen.names();
     std::sort(names.begin(), names.end());
     if (std::adjacent_find(names.begin(), names.end()) != names.end())
@@ -122,7 +122,7 @@ verdict run_queue(dialect speaks, std::uint64_t seed, virtual_time::fault_rates 
 }
 
 /// A waiting consumer gets an item soon after it was put.
-verdict run_waiting_taker(std::uint64_t seed) {
+finding run_waiting_taker(std::uint64_t seed) {
   virtual_cluster c(dialect::belay, seed);
   session s(c.client, session_options());
   if (!c.run(s.open(c.within(seconds(30)))))
@@ -172,12 +172,12 @@ task<void> write_guarded(guarded_crew::member& m, fenced<std::vector<std::uint64
   }
 }
 
-verdict run_guarded(dialect speaks, std::uint64_t seed) {
+finding run_guarded(dialect speaks, std::uint64_t seed) {
   virtual_cluster c(speaks, seed, all_faults());
   fenced<std::vector<std::uint64_t>> resource;
   guarded_crew all(c, 3, 1, [&](guarded_crew::member& m, std::size_t) { return write_guarded(m, resource); });
   std::uint64_t largest = 0;
-  auto look = [&]() -> verdict {
+  auto look = [&]() -> finding {
     auto now = c.server.value("guarded");
     std::uint64_t fence = now ? std::stoull(*now) : 0;
     if (fence < largest)
@@ -270,13 +270,13 @@ task<void> run_sections(section_crew::member& m, ledger& l, int& next) {
 }
 
 /// Sections of three steps, many of which break off. In the end each one is complete, or undone.
-verdict run_compensation(dialect speaks, std::uint64_t seed) {
+finding run_compensation(dialect speaks, std::uint64_t seed) {
   virtual_cluster c(speaks, seed, all_faults());
   ledger l;
   int next = 0;
   section_crew all(c, 3, 1, [&](section_crew::member& m, std::size_t) { return run_sections(m, l, next); });
   // On Consul there is no order, and a third of the sections break off by chance.
-  auto wrong = all.run([] { return verdict(); }, minutes(speaks == dialect::consul ? 25 : 10));
+  auto wrong = all.run([] { return finding(); }, minutes(speaks == dialect::consul ? 25 : 10));
   if (!wrong.empty())
     return wrong;
   // recover() undoes what is left.

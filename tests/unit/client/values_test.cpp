@@ -19,7 +19,7 @@ version_vector drawn(virtual_time::tape& chance) {
 }
 
 /// The laws that make the order and the number of deliveries irrelevant.
-verdict run_algebra(std::uint64_t seed) {
+finding run_algebra(std::uint64_t seed) {
   virtual_time::tape chance(seed);
   auto a = drawn(chance);
   auto b = drawn(chance);
@@ -53,7 +53,7 @@ std::string named(const std::vector<difference>& all) {
 }
 
 /// Divergence, another value and other flags are found; changes in flight are not reported.
-verdict run_diff(std::uint64_t seed) {
+finding run_diff(std::uint64_t seed) {
   virtual_cluster c(dialect::belay, seed);
   for (int i = 0; i < 20; ++i) {
     c.server.put("a/" + std::to_string(i), "v");
@@ -85,7 +85,7 @@ verdict run_diff(std::uint64_t seed) {
 }
 
 /// Another client writes between the read and the erasure; responses are lost.
-verdict run_erasing(std::uint64_t seed) {
+finding run_erasing(std::uint64_t seed) {
   virtual_time::fault_rates rates;
   rates.answer_lost = 300'000;
   virtual_cluster c(dialect::consul, seed, rates);
@@ -105,7 +105,7 @@ verdict run_erasing(std::uint64_t seed) {
   return {};
 }
 
-verdict run_erasing_trees(std::uint64_t seed) {
+finding run_erasing_trees(std::uint64_t seed) {
   virtual_cluster c(dialect::belay, seed);
   for (int i = 0; i < 5; ++i)
     c.server.put("t/" + std::to_string(i), "v");

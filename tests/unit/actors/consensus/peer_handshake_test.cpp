@@ -111,7 +111,7 @@ TEST_CASE("a peer without a valid hello is rejected, with an alert where possibl
 
 TEST_CASE("a certificate of a client is none of a server, whatever signed it", "[peers]") {
   const tls::certificate_files files;
-  const auto ca = tls::auth_context_named("ours");
+  const auto ca = tls::authority_named("ours");
   const auto server = tls::loaded(files.signed_by(ca, "server"));
   tls::channel dialler(tls::loaded(files.signed_by(ca, "client", "client.dc1.consul")), tls::channel::side::dials);
   peer_handshake door(server);
@@ -130,7 +130,7 @@ TEST_CASE("a certificate of a client is none of a server, whatever signed it", "
 // `belay tls cert create -client` makes an agent; HTTPS users' certificates (`-cli`) do not.
 TEST_CASE("a certificate makes a client agent if it names one, or a server", "[peers][B3]") {
   const tls::certificate_files files;
-  const auto ca = tls::auth_context_named("ours");
+  const auto ca = tls::authority_named("ours");
   const auto server = tls::loaded(files.signed_by(ca, "server"));
   const std::pair<const char*, bool> names[] = {{"client.dc1.consul", true}, {"server.dc1.consul", true},
                                                 {"cli.dc1.consul", false},   {"client.dc2.consul", false},

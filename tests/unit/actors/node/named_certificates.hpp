@@ -12,7 +12,7 @@ namespace belay::actors {
 class named_certificates {
 public:
   named_certificates() {
-    const auto authority = tls::auth_context_named("ca");
+    const auto authority = tls::authority_named("ca");
     const auto made = files_.signed_by(authority, "made");
     for (const auto& [from, to] : {std::pair{made.ca_file, "ca.pem"},
                                    {made.cert_file, "c.pem"},

@@ -54,7 +54,7 @@ TEST_CASE("each threshold is reported once, and a replaced certificate starts ov
 
 TEST_CASE("the expiry of a server's certificates and CAs is found") {
   certificate_files files;
-  const auto c = loaded(files.signed_by(auth_context_named("test CA"), "a"));
+  const auto c = loaded(files.signed_by(authority_named("test CA"), "a"));
   const auto all = certificate_ends(c->accepting());
   REQUIRE(all.size() >= 2);
   const auto shown = std::count_if(all.begin(), all.end(), [](const auto& e) { return !e.of_auth_context; });

@@ -56,7 +56,7 @@ private:
   std::string folder_;
 };
 
-inline certificate_and_key auth_context_named(const std::string& name) {
+inline certificate_and_key authority_named(const std::string& name) {
   auto made = make_authority(name, {std::chrono::hours(-2), std::chrono::hours(2)});
   REQUIRE(made.ok());
   return *made;

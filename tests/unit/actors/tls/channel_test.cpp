@@ -57,7 +57,7 @@ bool says(const std::string& text, const std::string& part) {
 
 TEST_CASE("which credentials are accepted, and what is known about the peer", "[tls]") {
   const certificate_files files;
-  const auto ca = auth_context_named("ours");
+  const auto ca = authority_named("ours");
   const auto server = files.signed_by(ca, "server");
   auto client = files.signed_by(ca, "client", "client.dc1.consul");
   auto named = server;
@@ -101,8 +101,8 @@ TEST_CASE("which credentials are accepted, and what is known about the peer", "[
 
 TEST_CASE("a rejected peer gets the reason, and so does the rejecting side", "[tls]") {
   const certificate_files files;
-  const auto ca = auth_context_named("ours");
-  const auto other_ca = auth_context_named("theirs");
+  const auto ca = authority_named("ours");
+  const auto other_ca = authority_named("theirs");
   const auto server = files.signed_by(ca, "server");
   const auto foreign = files.signed_by(other_ca, "foreign");
   const auto expired =
@@ -155,7 +155,7 @@ TEST_CASE("a rejected peer gets the reason, and so does the rejecting side", "[t
 TEST_CASE("a peer without a certificate is refused", "[tls]") {
   // It trusts the CA, as every HTTPS client does. That proves nothing.
   const certificate_files files;
-  const auto ca = auth_context_named("ours");
+  const auto ca = authority_named("ours");
   const auto server = files.signed_by(ca, "server");
   credential_settings bare;
   bare.ca_file = server.ca_file;
@@ -167,7 +167,7 @@ TEST_CASE("a peer without a certificate is refused", "[tls]") {
 
 TEST_CASE("bytes may arrive one by one", "[tls]") {
   const certificate_files files;
-  const auto server = files.signed_by(auth_context_named("ours"), "server");
+  const auto server = files.signed_by(authority_named("ours"), "server");
   for (const auto& s : {server, with_keys({key_a})}) {
     pair_of_ends ends(s, s, 1);
     REQUIRE(ends.both_established());

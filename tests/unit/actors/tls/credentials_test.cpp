@@ -31,8 +31,8 @@ TEST_CASE("keys are derived as in RFC 5869, and wrong ones are rejected", "[tls]
 
 TEST_CASE("missing files are reported", "[tls]") {
   const certificate_files files;
-  const auto good = files.signed_by(auth_context_named("ours"), "good");
-  const auto other = files.signed_by(auth_context_named("theirs"), "other");
+  const auto good = files.signed_by(authority_named("ours"), "good");
+  const auto other = files.signed_by(authority_named("theirs"), "other");
   const auto changed = [&](auto change) {
     auto s = good;
     change(s);
@@ -77,7 +77,7 @@ TEST_CASE("missing files are reported", "[tls]") {
 TEST_CASE("a folder of CAs: each of them is trusted", "[tls]") {
   const certificate_files files;
   std::filesystem::create_directory(files.folder() + "/cas");
-  const auto first = auth_context_named("first"), second = auth_context_named("second");
+  const auto first = authority_named("first"), second = authority_named("second");
   files.write("cas/one.pem", first.certificate);
   files.write("cas/two", second.certificate);
   auto dialling = files.signed_by(first, "first");
@@ -102,7 +102,7 @@ TEST_CASE("a folder of CAs: each of them is trusted", "[tls]") {
 TEST_CASE("which settings turn TLS on", "[tls]") {
   // The table of docs/operate/security.md.
   const certificate_files files;
-  auto cert = files.signed_by(auth_context_named("ours"), "server");
+  auto cert = files.signed_by(authority_named("ours"), "server");
   cert.verify_incoming = cert.verify_outgoing = false;
   credential_settings key;
   key.encrypt = {"QUJDREVGR0hJSktMTU5PUA=="};

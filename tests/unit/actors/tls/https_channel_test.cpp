@@ -69,7 +69,7 @@ constexpr char h1[] = "\x08http/1.1", h2[] = "\x02h2";
 
 TEST_CASE("https: both versions carry bytes both ways", "[https]") {
   certificate_files files;
-  const auto ca = auth_context_named("ca");
+  const auto ca = authority_named("ca");
   const auto mine = loaded(shown(files.signed_by(ca, "server")));
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     INFO(version);
@@ -106,7 +106,7 @@ TEST_CASE("https: both versions carry bytes both ways", "[https]") {
 
 TEST_CASE("https: bytes may arrive one by one", "[https]") {
   certificate_files files;
-  pair p(loaded(shown(files.signed_by(auth_context_named("ca"), "server"))), {.ca_file = ""});
+  pair p(loaded(shown(files.signed_by(authority_named("ca"), "server"))), {.ca_file = ""});
   for (int round = 0; round < 4; ++round) {
     for (const char c : p.client.take_output())
       p.take({&c, 1});
@@ -120,7 +120,7 @@ TEST_CASE("https: bytes may arrive one by one", "[https]") {
 
 TEST_CASE("https: only clients with the required credentials are accepted, and each gets the reason", "[https]") {
   certificate_files files;
-  const auto ca = auth_context_named("ca"), other = auth_context_named("other");
+  const auto ca = authority_named("ca"), other = authority_named("other");
   const auto server = files.signed_by(ca, "server");
   const auto good = files.signed_by(ca, "good", "client.dc1.consul");
   const auto of_other_ca = files.signed_by(other, "stranger", "stranger.dc1.consul");
@@ -156,9 +156,9 @@ TEST_CASE("https: only clients with the required credentials are accepted, and e
 
 TEST_CASE("https: errors of a client are reported", "[https]") {
   certificate_files files;
-  const auto ca = auth_context_named("ca");
+  const auto ca = authority_named("ca");
   const auto server = files.signed_by(ca, "server");
-  const auto other = files.signed_by(auth_context_named("other"), "other");
+  const auto other = files.signed_by(authority_named("other"), "other");
   https_settings bare;
   struct row {
     https_settings mine;
@@ -201,7 +201,7 @@ TEST_CASE("https: without a certificate the client gets the alert unrecognized_n
 
 TEST_CASE("https: HTTP/1.1 is chosen where it is offered, at any position", "[https]") {
   certificate_files files;
-  const auto mine = loaded(shown(files.signed_by(auth_context_named("ca"), "server")));
+  const auto mine = loaded(shown(files.signed_by(authority_named("ca"), "server")));
   const std::pair<std::string, std::string> rows[] = {
       {"", ""}, {h1, "http/1.1"}, {std::string(h2) + h1, "http/1.1"}, {std::string(h1) + h2, "http/1.1"}};
   for (const auto& [offered, chosen] : rows)
@@ -216,7 +216,7 @@ TEST_CASE("https: HTTP/1.1 is chosen where it is offered, at any position", "[ht
 TEST_CASE("https: plain HTTP is answered as Go does, garbage ends the connection, and a handshake is not endless",
           "[https]") {
   certificate_files files;
-  const auto mine = loaded(shown(files.signed_by(auth_context_named("ca"), "server")));
+  const auto mine = loaded(shown(files.signed_by(authority_named("ca"), "server")));
   const auto never = [](std::string_view) -> bool {
     FAIL("nobody has said anything");
     return false;
@@ -256,7 +256,7 @@ TEST_CASE("https: plain HTTP is answered as Go does, garbage ends the connection
 
 TEST_CASE("https: a changed byte is noticed, and keys are not changed without end", "[https]") {
   certificate_files files;
-  const auto mine = loaded(shown(files.signed_by(auth_context_named("ca"), "server")));
+  const auto mine = loaded(shown(files.signed_by(authority_named("ca"), "server")));
   pair changed(mine, {.ca_file = ""});
   changed.carry();
   changed.client.write("hello");
@@ -285,7 +285,7 @@ TEST_CASE("https: a changed byte is noticed, and keys are not changed without en
 
 TEST_CASE("https: a session is resumed, even after a reload, but not under another CA", "[https]") {
   certificate_files files;
-  const auto ca = auth_context_named("ca"), other = auth_context_named("other");
+  const auto ca = authority_named("ca"), other = authority_named("other");
   const auto server = files.signed_by(ca, "server");
   const auto renewed = files.signed_by(ca, "renewed");
   const auto client = files.signed_by(ca, "client");
@@ -321,7 +321,7 @@ TEST_CASE("https: a session is resumed, even after a reload, but not under anoth
 
 TEST_CASE("https: missing or wrong settings are reported", "[https]") {
   certificate_files files;
-  const auto ca = auth_context_named("ca");
+  const auto ca = authority_named("ca");
   const auto good = files.signed_by(ca, "good"), other = files.signed_by(ca, "other");
   const auto complaint = [](const https_settings& s) {
     auto c = https_credentials::load(s);
