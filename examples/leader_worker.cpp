@@ -45,8 +45,8 @@ caf::behavior worker(caf::event_based_actor* self, const belay::caf::coordinator
         self->request(coordinator, caf::infinite, wanted).then(leads, not_yet);
       },
       [=](step) {
-        belay::caf::check asked{*lease_id};
-        self->request(coordinator, caf::infinite, asked).then(still_leads, leads_no_more);
+        belay::caf::check question{*lease_id};
+        self->request(coordinator, caf::infinite, question).then(still_leads, leads_no_more);
       },
       [=](belay::caf::lost& m) {
         std::cout << me << " leads no more: " << m.reason << std::endl;

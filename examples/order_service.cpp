@@ -42,10 +42,10 @@ belay::task<belay::result<int>> place_order(belay::session& s, belay::deadline l
     auto noted = co_await work.step(service, order, limit);
     if (!noted || !work.safe())
       co_return belay::error(belay::outcome::refused, belay::reason::session, "the lock was lost");
-    auto asked = co_await ask(s.env(), service, order, "ordered", work.fence(), limit);
-    if (!asked) {
+    auto ordered = co_await ask(s.env(), service, order, "ordered", work.fence(), limit);
+    if (!ordered) {
       co_await work.roll_back(limit);
-      co_return asked.error();
+      co_return ordered.error();
     }
     if (++done == dies_after)
       std::_Exit(9);

@@ -64,8 +64,8 @@ inline victim identified(const target& at, counts& counted) {
         break;
     }
     if (!frames.empty())
-      if (const auto* said = std::get_if<wire::hello>(&frames.front()))
-        out = {said->self, {}, said->datacenter, said->cluster_id, said->known};
+      if (const auto* greeting = std::get_if<wire::hello>(&frames.front()))
+        out = {greeting->self, {}, greeting->datacenter, greeting->cluster_id, greeting->known};
     ::close(fd);
   }
   ::close(listener);

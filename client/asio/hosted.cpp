@@ -65,14 +65,14 @@ public:
 
   void settle_in() {
     std::weak_ptr<hosted_parts> weak = self();
-    auto tell = [post = loop_.post, weak](std::uint64_t ticket, answer a) {
+    auto to_loop = [post = loop_.post, weak](std::uint64_t ticket, answer a) {
       post([weak, ticket, a = std::move(a)]() mutable {
         if (auto here = weak.lock())
           here->answered(ticket, std::move(a));
       });
     };
     env_ = std::make_unique<loop_environment>(
-        std::move(over_), [] { return lease_clock::now(); }, 0, std::move(tell), [this](instant at) { wake(at); },
+        std::move(over_), [] { return lease_clock::now(); }, 0, std::move(to_loop), [this](instant at) { wake(at); },
         [this] { settle_soon(); });
     live_in(*env_);
   }
@@ -347,13 +347,13 @@ hosted_client::making<nothing> hosted_client::release(const client_lease& h) {
   return parts_->release_job(h.parts_);
 }
 
-std::uint64_t hosted_client::watch(const client_lease& h, std::function<void()> told) {
+std::uint64_t hosted_client::watch(const client_lease& h, std::function<void()> notify) {
   auto number = next_number();
   bool over = !h.parts_ || h.parts_->lost.stop_requested() || parts_->leases.count(h.parts_) == 0;
   if (over)
-    parts_->post(std::move(told));
+    parts_->post(std::move(notify));
   else
-    h.parts_->watchers.emplace(number, std::move(told));
+    h.parts_->watchers.emplace(number, std::move(notify));
   return number;
 }
 

@@ -78,7 +78,7 @@ public:
     request question;
     streamed_bodies bodies;
     connection_class kind;
-    instant asked = lease_clock::now();
+    instant sent_at = lease_clock::now();
     instant deadline;
     asio::steady_timer timer;
     connection_ptr on;
@@ -222,7 +222,7 @@ void socket_environment::parts::finish(std::uint64_t ticket, bool stopped, answe
   gone(ticket, *e);
   next_waiting();
   if (!stopped && options.on_answer)
-    options.on_answer(e->question, e->deadline - e->asked, a);
+    options.on_answer(e->question, e->deadline - e->sent_at, a);
   e->op->finish(stopped, std::move(a));
 }
 

@@ -26,7 +26,7 @@ public:
     thread_.join();
   }
 
-  void ask(std::uint64_t ticket, const request& q, instant deadline, told done) override {
+  void ask(std::uint64_t ticket, const request& q, instant deadline, completion done) override {
     asio::post(loop_, [this, ticket, q = q, deadline, done = std::move(done)]() mutable {
       requests_.ask(ticket, std::move(q), deadline, std::move(done));
     });

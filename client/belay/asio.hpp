@@ -211,8 +211,8 @@ constexpr auto cancellation_of_writes = net::cancellation_type::terminal | net::
 template <class Slot, class F>
 void on_cancellation(Slot slot, net::cancellation_type which, F cancel) {
   if (slot.is_connected())
-    slot.assign([which, cancel = std::move(cancel)](net::cancellation_type asked) {
-      if ((asked & which) != net::cancellation_type::none)
+    slot.assign([which, cancel = std::move(cancel)](net::cancellation_type requested_type) {
+      if ((requested_type & which) != net::cancellation_type::none)
         cancel();
     });
 }

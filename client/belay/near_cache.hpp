@@ -63,7 +63,7 @@ public:
   /// Waits for the first response, or for one after table() became too old.
   task<result<std::shared_ptr<const key_table>>> read(deadline limit);
   /// Called after each response, on the environment's loop.
-  void on_change(std::function<void()> told) { told_ = std::move(told); }
+  void on_change(std::function<void()> notify) { on_change_ = std::move(notify); }
 
 private:
   task<void> follow();
@@ -74,7 +74,7 @@ private:
   std::shared_ptr<const key_table> table_;
   instant confirmed_{};
   error last_error_;
-  std::function<void()> told_;
+  std::function<void()> on_change_;
   stop_source answered_;
   task<void> following_;
 };

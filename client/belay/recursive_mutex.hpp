@@ -78,7 +78,7 @@ private:
   session& session_;
   mutex lock_;
   std::map<std::string, std::weak_ptr<section>> sections_; ///< by owner; an empty one is being acquired or released
-  stop_source asked_;
+  stop_source acquiring_moved_;
 };
 
 } // namespace v0

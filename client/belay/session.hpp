@@ -136,7 +136,7 @@ public:
   /// Stops when the session is lost or closed; open() resets it.
   stop_source& ended() noexcept { return ended_; }
   /// Called on the loop after changes of state() and safe_until(). It must not destroy the session.
-  void on_change(std::function<void()> told) { told_ = std::move(told); }
+  void on_change(std::function<void()> notify) { on_change_ = std::move(notify); }
 
   environment& env() noexcept { return env_; }
   const session_options& options() const noexcept { return options_; }
@@ -181,10 +181,10 @@ private:
   task<void> renew();
   task<void> send_releases();
   request creation() const;
-  void extend(instant asked);
+  void extend(instant sent_at);
   void lose(std::string why);
   void over();
-  void tell();
+  void notify_owner();
 
   environment& env_;
   session_options options_;
@@ -196,7 +196,7 @@ private:
   bool has_claims_ = false;
   bool probed_ = false;
   bool closing_ = false;
-  std::function<void()> told_;
+  std::function<void()> on_change_;
   stop_source ended_;
   stop_source queue_moved_;
   std::map<std::string, std::deque<std::uint64_t>> waiting_;

@@ -40,7 +40,7 @@ public:
   /// Whether it was started after the faults had ended.
   virtual bool healed() const noexcept = 0;
   /// Adds a line to the story.
-  virtual void say(const std::string& text) = 0;
+  virtual void add_line(const std::string& text) = 0;
 };
 
 /// What is run, and what must be true.
@@ -69,7 +69,7 @@ public:
   /// Fails the run; may be called from anywhere.
   void fail(std::string what);
   /// Adds a line to the story.
-  void say(std::string_view who, const std::string& text);
+  void add_line(std::string_view who, const std::string& text);
 
   // ---- faults
   /// No faults at all: for the first run of a new scenario.

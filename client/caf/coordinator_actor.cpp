@@ -23,7 +23,7 @@ constexpr std::chrono::seconds look_at_clock{5};
 coordinator_state::coordinator_state(::caf::actor_config& config, client_options options, coordinator_options more)
     : coordinator_self::base(config), options_(std::move(options)), more_(std::move(more)) {
   ::caf::weak_actor_ptr weak(ctrl());
-  auto tell = [weak](std::uint64_t ticket, answer a) {
+  auto to_loop = [weak](std::uint64_t ticket, answer a) {
     if (auto here = weak.lock())
       ::caf::anon_send(::caf::actor_cast<coordinator_self>(here), answered{ticket, std::move(a)});
   };
@@ -31,8 +31,8 @@ coordinator_state::coordinator_state(::caf::actor_config& config, client_options
     auto length = std::clamp<std::chrono::nanoseconds>(at - more_.now(), std::chrono::nanoseconds(0), look_at_clock);
     delayed_send(this, length, tick{++tick_number_});
   };
-  env_ = std::make_unique<loop_environment>(std::exchange(more_.over, nullptr), more_.now, more_.seed, std::move(tell),
-                                            std::move(wake));
+  env_ = std::make_unique<loop_environment>(std::exchange(more_.over, nullptr), more_.now, more_.seed,
+                                            std::move(to_loop), std::move(wake));
   session_ = std::make_unique<belay::detail::shared_session>(*env_, options_.session);
   (*session_)->on_change([this] { look_for_losses(); });
 }

@@ -6,10 +6,10 @@ namespace belay {
 inline namespace v0 {
 
 loop_environment::loop_environment(std::shared_ptr<transport> over, std::function<instant()> now, std::uint64_t seed,
-                                   std::function<void(std::uint64_t, answer)> tell_loop,
+                                   std::function<void(std::uint64_t, answer)> to_loop,
                                    std::function<void(instant)> wake_loop, std::function<void()> settle_soon)
     : over_(std::move(over)), now_(std::move(now)), random_(seed ? seed : std::random_device{}()),
-      tell_loop_(std::move(tell_loop)), wake_loop_(std::move(wake_loop)), settle_soon_(std::move(settle_soon)) {}
+      to_loop_(std::move(to_loop)), wake_loop_(std::move(wake_loop)), settle_soon_(std::move(settle_soon)) {}
 
 loop_environment::~loop_environment() = default;
 
@@ -28,25 +28,26 @@ void loop_environment::sleep(operation& op, instant until) {
 
 void loop_environment::ask(operation& op, const request& q, instant deadline) {
   op.ticket = next_ticket_++;
-  asked_.emplace(op.ticket, &op);
-  over_->ask(op.ticket, q, deadline, [tell = tell_loop_, ticket = op.ticket](answer a) { tell(ticket, std::move(a)); });
+  pending_.emplace(op.ticket, &op);
+  over_->ask(op.ticket, q, deadline,
+             [deliver = to_loop_, ticket = op.ticket](answer a) { deliver(ticket, std::move(a)); });
 }
 
 void loop_environment::forget(operation& op) noexcept {
   if (auto found = wakes_at_.find(op.ticket); found != wakes_at_.end()) {
     sleeping_.erase(std::pair(found->second, op.ticket));
     wakes_at_.erase(found);
-  } else if (asked_.erase(op.ticket) > 0) {
+  } else if (pending_.erase(op.ticket) > 0) {
     over_->forget(op.ticket);
   }
 }
 
 void loop_environment::answered(std::uint64_t ticket, answer a) {
-  auto found = asked_.find(ticket);
-  if (found == asked_.end())
+  auto found = pending_.find(ticket);
+  if (found == pending_.end())
     return;
   auto* op = found->second;
-  asked_.erase(found);
+  pending_.erase(found);
   op->finish(false, std::move(a));
 }
 
@@ -73,9 +74,9 @@ void loop_environment::settle() {
       op = sleeper->second;
       sleeping_.erase(sleeper);
       wakes_at_.erase(found);
-    } else if (auto question = asked_.find(ticket); question != asked_.end()) {
+    } else if (auto question = pending_.find(ticket); question != pending_.end()) {
       op = question->second;
-      asked_.erase(question);
+      pending_.erase(question);
       over_->forget(ticket);
     }
     if (op != nullptr)

@@ -20,11 +20,11 @@ inline namespace v0 {
 class loop_environment final : public environment {
 public:
   /// @param seed of random numbers; zero: a different one each time
-  /// @param tell_loop must arrange a call of answered() with the response; on any thread
+  /// @param to_loop must arrange a call of answered() with the response; on any thread
   /// @param wake_loop must arrange a call of tick() at that time, or earlier
   /// @param settle_soon must arrange a call of settle(); empty if that is called after every event
   loop_environment(std::shared_ptr<transport> over, std::function<instant()> now, std::uint64_t seed,
-                   std::function<void(std::uint64_t, answer)> tell_loop, std::function<void(instant)> wake_loop,
+                   std::function<void(std::uint64_t, answer)> to_loop, std::function<void(instant)> wake_loop,
                    std::function<void()> settle_soon = {});
   ~loop_environment() override;
 
@@ -48,11 +48,11 @@ private:
   std::shared_ptr<transport> over_;
   std::function<instant()> now_;
   std::mt19937_64 random_;
-  std::function<void(std::uint64_t, answer)> tell_loop_;
+  std::function<void(std::uint64_t, answer)> to_loop_;
   std::function<void(instant)> wake_loop_;
   std::function<void()> settle_soon_;
   std::uint64_t next_ticket_ = 1;
-  std::unordered_map<std::uint64_t, operation*> asked_;
+  std::unordered_map<std::uint64_t, operation*> pending_;
   std::map<std::pair<instant, std::uint64_t>, operation*> sleeping_;
   std::unordered_map<std::uint64_t, instant> wakes_at_; ///< when the sleeping operations are due, by ticket
   std::deque<std::uint64_t> stopped_;

@@ -19,20 +19,20 @@ class numbered_requests {
 public:
   explicit numbered_requests(environment& env) : env_(env) {}
 
-  void ask(std::uint64_t number, request q, instant deadline, transport::told done) {
+  void ask(std::uint64_t number, request q, instant deadline, transport::completion done) {
     sweep();
-    auto& asked = asked_[number];
-    asked = carry(*this, number, std::move(q), deadline, std::move(done));
-    asked.start();
+    auto& carrying = pending_[number];
+    carrying = carry(*this, number, std::move(q), deadline, std::move(done));
+    carrying.start();
   }
   void forget(std::uint64_t number) {
     sweep();
-    asked_.erase(number);
+    pending_.erase(number);
   }
 
 private:
   static task<void> carry(numbered_requests& all, std::uint64_t number, request q, instant deadline,
-                          transport::told done) {
+                          transport::completion done) {
     answer a = co_await belay::ask(all.env_, q, deadline);
     done(std::move(a));
     all.ended_.push_back(number);
@@ -40,11 +40,11 @@ private:
   /// Destroys the finished coroutines: a coroutine cannot destroy itself.
   void sweep() {
     for (auto number : std::exchange(ended_, {}))
-      asked_.erase(number);
+      pending_.erase(number);
   }
 
   environment& env_;
-  std::map<std::uint64_t, task<void>> asked_;
+  std::map<std::uint64_t, task<void>> pending_;
   std::vector<std::uint64_t> ended_;
 };
 

@@ -65,7 +65,7 @@ transaction& transaction::erase_cas(std::string_view key, std::uint64_t index) {
   return add("delete-cas", key, with_index(index));
 }
 
-request transaction::asked() const {
+request transaction::to_request() const {
   request q("PUT", "/v1/txn");
   q.body(size_ ? body_ + "]" : "[]");
   return q;
@@ -73,11 +73,11 @@ request transaction::asked() const {
 
 request unlocked_at(std::string_view key, std::uint64_t index, std::string_view value, std::uint64_t flags,
                     std::string_view session) {
-  return transaction().check_index(key, index).unlock(key, value, flags, session).asked().repeatable();
+  return transaction().check_index(key, index).unlock(key, value, flags, session).to_request().repeatable();
 }
 
 task<decision> commit(environment& env, const transaction& t, deadline limit, repeats how) {
-  request q = t.asked();
+  request q = t.to_request();
   backoff pauses(milliseconds(50));
   decision made = co_await write_once(env, q, limit, pauses, how);
   co_return made;

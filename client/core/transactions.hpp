@@ -32,7 +32,7 @@ public:
   transaction& erase_cas(std::string_view key, std::uint64_t index);
 
   std::size_t size() const noexcept { return size_; }
-  request asked() const;
+  request to_request() const;
 
 private:
   transaction& add(std::string_view verb, std::string_view key, const std::string& more);

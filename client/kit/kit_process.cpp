@@ -59,7 +59,7 @@ kit_process::kit_process(run_parts& shared, std::size_t number, std::string name
     const auto drawn = ground().choose(stream(use::clock), 1 + 2 * steps);
     clock_ppm_ = 1000 * (drawn <= steps ? static_cast<std::int64_t>(drawn) : static_cast<std::int64_t>(steps - drawn));
     if (clock_ppm_ != 0)
-      say("has a clock that runs " + std::to_string(clock_ppm_ / 1000) + " thousandths too fast");
+      add_line("has a clock that runs " + std::to_string(clock_ppm_ / 1000) + " thousandths too fast");
   }
 }
 
@@ -67,9 +67,9 @@ std::uint16_t kit_process::stream(use what) const {
   return static_cast<std::uint16_t>(first_stream + streams_each * number_ + static_cast<std::uint16_t>(what));
 }
 
-void kit_process::say(const std::string& text) {
+void kit_process::add_line(const std::string& text) {
   if (ground().traces())
-    ground().tell(name_, text);
+    ground().add_line(name_, text);
 }
 
 // ---- crashes and restarts
@@ -79,7 +79,7 @@ void kit_process::begin() {
   born_healed_ = shared_.healed;
   down_ = false;
   if (life_ > 1)
-    say("restarts");
+    add_line("restarts");
   if (life_ == 1 && !shared_.healed)
     ground().at(ground().now() + round, [this] { act(); });
   task_ = main_(*this);
@@ -92,7 +92,7 @@ void kit_process::look_at_task() {
     return;
   try {
     task_.take();
-    say("has ended");
+    add_line("has ended");
   } catch (const std::exception& e) {
     shared_.fail("exception", name_ + ": " + e.what());
   } catch (...) {
@@ -104,7 +104,7 @@ void kit_process::look_at_task() {
 void kit_process::crash(std::uint64_t length) {
   count("client-crash");
   const bool for_long = length + 1 == lengths_count;
-  say("crashes");
+  add_line("crashes");
   down_ = true;
   frozen_until_ = moment(0);
   task_.reset();
@@ -152,9 +152,9 @@ void kit_process::act() {
     for (std::size_t i = 0; i < cut_until_.size(); ++i)
       if (cut_server == 0 || cut_server == i + 1)
         cut_until_[i] = std::max(cut_until_[i], until);
-    say("is cut off from " +
-        (cut_server == 0 ? std::string("any server") : "server n" + std::to_string(cut_server - 1)) + " for " +
-        in_seconds(lengths[length]));
+    add_line("is cut off from " +
+             (cut_server == 0 ? std::string("any server") : "server n" + std::to_string(cut_server - 1)) + " for " +
+             in_seconds(lengths[length]));
   }
 }
 
@@ -166,13 +166,13 @@ void kit_process::stand_still(moment length, const std::string& where) {
   // All pauses end with the faults.
   const auto until = std::min(ground().now() + length, shared_.faults_end);
   count("client-pause");
-  say("is paused for " + in_seconds(until - ground().now()) + where);
+  add_line("is paused for " + in_seconds(until - ground().now()) + where);
   if (until <= frozen_until_)
     return;
   frozen_until_ = until;
   ground().at(until, [this, until] {
     if (frozen_until_ == until && !down_)
-      say("continues");
+      add_line("continues");
   });
 }
 
@@ -289,7 +289,7 @@ void kit_process::ask(operation& op, const request& q, instant deadline) {
       avoid(found->second.server);
     ++shared_.counts.unknown;
     const auto none = answer::none(true, "no response in time");
-    say(words_of(q, none));
+    add_line(words_of(q, none));
     end_at(ticket, ground().now(), false, none);
   });
 }
@@ -362,7 +362,7 @@ void kit_process::arrive(std::uint64_t ticket, letter l) {
 
 void kit_process::serve(std::uint64_t ticket, const letter& l) {
   if (ground().traces())
-    ground().tell(l.to->path, "gets a request from " + name_ + ": " + words_of(l.question).substr(6));
+    ground().add_line(l.to->path, "gets a request from " + name_ + ": " + words_of(l.question).substr(6));
   auto a = l.to->answers(l.question);
   answered(ticket, l, l.lost == 2 ? answer::none(true, "the connection was lost") : std::move(a));
 }
@@ -387,7 +387,7 @@ void kit_process::traces(std::uint64_t ticket, const letter& l, answer a) {
     return;
   if (ground().traces())
     if (const auto words = words_of(l.question, a); !words.empty() && l.to == nullptr)
-      say(words);
+      add_line(words);
   if (ground().traces() && l.to == nullptr)
     if (auto id = opened_session(l.question, a); !id.empty())
       shared_.sessions.emplace(std::move(id), name_);

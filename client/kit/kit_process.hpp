@@ -53,7 +53,7 @@ public:
   const std::string& name() const noexcept override { return name_; }
   unsigned life() const noexcept override { return life_; }
   bool healed() const noexcept override { return born_healed_; }
-  void say(const std::string& text) override;
+  void add_line(const std::string& text) override;
 
   instant now() override;
   std::uint64_t random(std::uint64_t n) override;

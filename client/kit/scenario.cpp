@@ -59,7 +59,7 @@ public:
     else
       run.healed = true;
     if (g.traces() && !run.faults.words().empty())
-      g.tell("", "faults of clients:" + run.faults.words());
+      g.add_line("", "faults of clients:" + run.faults.words());
     for (auto& c : clients)
       processes.push_back(std::make_unique<kit_process>(run, processes.size(), c.name, c.main));
     for (auto& p : processes)
@@ -107,9 +107,9 @@ void scenario::fail(std::string what) {
   parts_.run.fail("fail", std::move(what));
 }
 
-void scenario::say(std::string_view who, const std::string& text) {
+void scenario::add_line(std::string_view who, const std::string& text) {
   if (parts_.run.stands_on != nullptr && parts_.run.stands_on->traces())
-    parts_.run.stands_on->tell(who, text);
+    parts_.run.stands_on->add_line(who, text);
 }
 
 void scenario::without_faults() {
@@ -149,7 +149,7 @@ void scenario::run(milliseconds faults, milliseconds calm) {
   p.plan.owed = [&p] { return p.owed(); };
   p.plan.session_over = [&p](const std::string& id) {
     if (const auto found = p.run.sessions.extract(id))
-      p.run.stands_on->tell("", "the servers have ended the session of " + found.mapped());
+      p.run.stands_on->add_line("", "the servers have ended the session of " + found.mapped());
   };
   p.plan.end = [&p] {
     for (auto& each : p.processes)

@@ -18,7 +18,7 @@ task<status> put_under(session& s, const lease& h, std::string lock, std::string
       q.query("fence", std::to_string(h.fence())).query(h.claim_id().empty() ? "lock" : "claim", lock);
     q.body(value);
   } else {
-    q = t.check_index(lock, h.fence()).set(key, value).asked();
+    q = t.check_index(lock, h.fence()).set(key, value).to_request();
   }
   backoff pauses(milliseconds(50));
   // Repeated only if it certainly had no effect: another client may have written since.

@@ -41,21 +41,21 @@ void near_cache::start() {
 task<void> near_cache::follow() {
   backoff pauses(milliseconds(100), milliseconds(5000));
   for (;;) {
-    auto asked = env_.now();
+    auto sent_at = env_.now();
     request q("GET", request::path_of("/v1/kv/", prefix_));
     std::uint64_t index = table_ ? table_->index : 0;
     q.query("recurse").query("index", std::to_string(index)).query("wait", detail::text_of(options_.confirm_every));
-    auto deadline = asked + options_.confirm_every + options_.confirm_every / 16 + detail::one_try;
+    auto deadline = sent_at + options_.confirm_every + options_.confirm_every / 16 + detail::one_try;
     answer a = co_await ask(env_, q, deadline);
     auto now = table_in(a, last_error_);
     if (now) {
       // A smaller index belongs to another history, which counts from now on.
       table_ = std::move(now);
-      confirmed_ = CLIENT_MUTANT(confirmed_when_answered) ? env_.now() : asked;
+      confirmed_ = CLIENT_MUTANT(confirmed_when_answered) ? env_.now() : sent_at;
       pauses.reset();
       answered_.wake_all();
-      if (told_)
-        told_();
+      if (on_change_)
+        on_change_();
       continue;
     }
     answered_.wake_all();

@@ -16,7 +16,7 @@ public:
     if (mutex_.sections_[owner_].expired())
       mutex_.sections_.erase(owner_);
     if (!CLIENT_MUTANT(recursion_wakes_nobody))
-      mutex_.asked_.wake_all();
+      mutex_.acquiring_moved_.wake_all();
   }
   asking_mark(const asking_mark&) = delete;
   asking_mark& operator=(const asking_mark&) = delete;
@@ -31,7 +31,7 @@ recursive_mutex::recursive_mutex(session& s, std::string key, mutex_options opti
 
 void recursive_mutex::left(const std::string& owner) noexcept {
   sections_.erase(owner);
-  asked_.wake_all();
+  acquiring_moved_.wake_all();
 }
 
 task<result<recursive_mutex::level>> recursive_mutex::acquire(std::string owner, deadline whole) {
@@ -52,7 +52,7 @@ task<result<recursive_mutex::level>> recursive_mutex::acquire(std::string owner,
     if (whole.over(env.now()))
       co_return whole.error();
     have = nullptr;
-    co_await sleep_until(env, whole.at(), whole.stop(), &asked_);
+    co_await sleep_until(env, whole.at(), whole.stop(), &acquiring_moved_);
   }
   asking_mark mark(*this, owner);
   result<lease> held = co_await lock_.acquire(whole);

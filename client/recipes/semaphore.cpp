@@ -120,7 +120,7 @@ task<result<lease>> semaphore::acquire_slot(deadline whole) {
   }
 
   std::uint64_t seen = 0;
-  bool asked = false;
+  bool entered = false;
   backoff pauses(milliseconds(20), milliseconds(1000));
   for (;;) {
     auto over = detail::given_up(session_, id, limit, env.now());
@@ -142,7 +142,7 @@ task<result<lease>> semaphore::acquire_slot(deadline whole) {
     }
     auto& holders = now->table.holders;
     bool listed = std::find(holders.begin(), holders.end(), id) != holders.end();
-    bool have = listed && (asked || CLIENT_MUTANT(stale_slot_taken));
+    bool have = listed && (entered || CLIENT_MUTANT(stale_slot_taken));
     if (!have) {
       if (listed) {
         // It is left from an earlier lease that was released. Another client may be about to remove
@@ -153,7 +153,7 @@ task<result<lease>> semaphore::acquire_slot(deadline whole) {
         continue;
       } else {
         holders.push_back(id);
-        asked = true;
+        entered = true;
       }
       request change("PUT", request::path_of("/v1/kv/", lock_key));
       change.query("cas", std::to_string(now->table_index)).query("flags", std::to_string(slot_flags));

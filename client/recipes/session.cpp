@@ -68,9 +68,9 @@ task<status> session::open(deadline limit) {
   auto question = creation();
   backoff pauses(milliseconds(100));
   for (;;) {
-    auto asked = env_.now();
+    auto sent_at = env_.now();
     // If a response is lost, its session holds nothing and ends by its TTL: retrying is harmless.
-    auto deadline = std::min(limit.at(), asked + options_.ttl / 3);
+    auto deadline = std::min(limit.at(), sent_at + options_.ttl / 3);
     answer a = co_await ask(env_, question, deadline, limit);
     auto id = detail::id_in(a.body());
     if (a.status() == 200 && id) {
@@ -81,7 +81,7 @@ task<status> session::open(deadline limit) {
       pending_bell_.reset();
       closing_ = false;
       closing_bell_.reset();
-      extend(asked);
+      extend(sent_at);
       renewing_ = renew();
       renewing_.start();
       releasing_ = send_releases();
@@ -111,7 +111,7 @@ task<status> session::close(deadline limit) {
   state_ = session_state::closed;
   lost_reason_.clear();
   over();
-  tell();
+  notify_owner();
   answer a = co_await detail::ask_until_answered(env_, q.repeatable(), limit, release_try);
   if (a.status() == 200)
     co_return nothing();
@@ -125,14 +125,14 @@ bool session::safe() {
   return env_.now() < safe_until_;
 }
 
-void session::extend(instant asked) {
+void session::extend(instant sent_at) {
   // docs/reference/claims.md, rule 21. Count from the request: the server's TTL starts before the
   // response.
-  auto from = CLIENT_MUTANT(safe_from_answer) ? env_.now() : asked;
+  auto from = CLIENT_MUTANT(safe_from_answer) ? env_.now() : sent_at;
   safe_until_ = from + options_.ttl - options_.ttl / 100;
   // Spread the renewals of sessions that were created at the same time.
   auto third = std::chrono::nanoseconds(options_.ttl) / 3;
-  renew_at_ = asked + third - third / 1000 * static_cast<std::int64_t>(env_.random(100));
+  renew_at_ = sent_at + third - third / 1000 * static_cast<std::int64_t>(env_.random(100));
 }
 
 task<void> session::renew() {
@@ -143,20 +143,20 @@ task<void> session::renew() {
     bool reached = co_await sleep_until(env_, std::min(renew_at_, safe_until_), &ended_);
     if (!reached)
       co_return;
-    auto asked = env_.now();
-    if (asked >= safe_until_) {
+    auto sent_at = env_.now();
+    if (sent_at >= safe_until_) {
       lose("no renewal was acknowledged in time");
       co_return;
     }
     if (options_.guard && !options_.guard->trusted()) {
       state_ = session_state::uncertain;
-      tell();
-      renew_at_ = asked + options_.ttl / 10;
+      notify_owner();
+      renew_at_ = sent_at + options_.ttl / 10;
       continue;
     }
     request q("PUT", request::path_of("/v1/session/renew/", id_));
     q.repeatable().urgent();
-    auto deadline = std::min(asked + each, safe_until_);
+    auto deadline = std::min(sent_at + each, safe_until_);
     answer a = co_await ask(env_, q, deadline, &ended_);
     if (ended_.stopped())
       co_return;
@@ -166,19 +166,19 @@ task<void> session::renew() {
         co_return;
       }
       state_ = session_state::live;
-      extend(asked);
+      extend(sent_at);
       pauses.reset();
       each = options_.ttl / 10;
-      tell();
+      notify_owner();
       continue;
     }
     if (a.status() == 404) {
       request why("GET", request::path_of("/v1/session/ended/", id_));
       auto soon = env_.now() + milliseconds(1000);
       // It must not count as held while the reason is requested.
-      safe_until_ = asked;
+      safe_until_ = sent_at;
       state_ = session_state::uncertain;
-      tell();
+      notify_owner();
       answer ended_now = co_await ask(env_, why, soon, &ended_);
       if (ended_.stopped())
         co_return;
@@ -187,7 +187,7 @@ task<void> session::renew() {
       co_return;
     }
     state_ = session_state::uncertain;
-    tell();
+    notify_owner();
     if (!a.received())
       each = std::min(each * 2, options_.ttl / 5);
     renew_at_ = env_.now() + pauses.next(env_);
@@ -200,7 +200,7 @@ void session::lose(std::string why) {
   state_ = session_state::lost;
   lost_reason_ = std::move(why);
   over();
-  tell();
+  notify_owner();
 }
 
 void session::over() {
@@ -213,9 +213,9 @@ void session::over() {
   released_.wake_all();
 }
 
-void session::tell() {
-  if (told_)
-    told_();
+void session::notify_owner() {
+  if (on_change_)
+    on_change_();
 }
 
 void session::release_later(detail::pending_release what, ticket t, bool twice) {

@@ -82,8 +82,8 @@ public:
 class process : public environment {
 public:
   /// @param clock_ppm by how much its clock is too fast, in parts per million
-  process(timeline& time, server& asked, std::int64_t clock_ppm = 0)
-      : time_(time), server_(asked), clock_ppm_(clock_ppm), origin_(time.now()) {}
+  process(timeline& time, server& model, std::int64_t clock_ppm = 0)
+      : time_(time), server_(model), clock_ppm_(clock_ppm), origin_(time.now()) {}
 
   instant now() override;
   std::uint64_t random(std::uint64_t n) override { return time_.chance().draw(n); }

@@ -167,7 +167,7 @@ public:
 
   void note(std::uint64_t what) override { story_.add(what); }
   bool traces() const override { return story_.wanted(); }
-  void tell(std::string_view who, const std::string& text) override {
+  void add_line(std::string_view who, const std::string& text) override {
     story_.line(time_.now(), no_node, std::string(who) + (who.empty() ? "" : " ") + text);
   }
 

@@ -56,7 +56,7 @@ public:
   /// Whether the trace has a reader.
   virtual bool traces() const = 0;
   /// A line of the trace, about a client or a service.
-  virtual void tell(std::string_view who, const std::string& text) = 0;
+  virtual void add_line(std::string_view who, const std::string& text) = 0;
 };
 
 struct broken_rule {

@@ -91,7 +91,7 @@ std::uint64_t library_ground::choose_rarely(std::uint16_t number, std::uint64_t 
   return tape_.choose_rarely({stream_kind::client, number}, n, per_million);
 }
 
-void library_ground::tell(std::string_view who, const std::string& text) {
+void library_ground::add_line(std::string_view who, const std::string& text) {
   trace_.line(time_.now(), no_node, std::string(who) + (who.empty() ? "" : " ") + text);
 }
 

@@ -46,7 +46,7 @@ public:
   void hang_up(std::uint64_t number) override { exchanges_.hang_up(number); }
   void note(std::uint64_t what) override { trace_.add(what); }
   bool traces() const override { return trace_.wanted(); }
-  void tell(std::string_view who, const std::string& text) override;
+  void add_line(std::string_view who, const std::string& text) override;
 
 private:
   /// Null: not a renewal.

@@ -191,7 +191,7 @@ TEST_CASE("large frames are for members", "[actors][peer_link][limits]") {
   link_end a(f, node_id{1});
   a.dial_members({}, {node_id{1}, node_id{2}});
   home there;
-  const auto say_large = [&](unverified_peer& who, std::uint64_t id) {
+  const auto send_large = [&](unverified_peer& who, std::uint64_t id) {
     who.send_bytes(bytes_of(hello_of(node_id{id}, there.address())) + bytes_of(wire::read_index{1, false}));
     REQUIRE(soon([&] { return a.numbers_from(node_id{id}).size() == 1; }));
     const auto frame = bytes_of(append_of(node_id{id}, a.id(), 100'000));
@@ -199,9 +199,9 @@ TEST_CASE("large frames are for members", "[actors][peer_link][limits]") {
     return frame.substr(10);
   };
   unverified_peer outside(a.port()), member(a.port());
-  say_large(outside, 9);
+  send_large(outside, 9);
   CHECK(outside.is_closed());
-  member.send_bytes(say_large(member, 2));
+  member.send_bytes(send_large(member, 2));
   CHECK(soon([&] { return a.entry_bytes_from(node_id{2}).size() == 100'000; }));
 }
 
@@ -239,13 +239,13 @@ TEST_CASE("an unverified peer is read slowly, and a member is not", "[actors][pe
   REQUIRE(many.size() > 10 * (50u * 4096));
   outside.send_bytes(bytes_of(hello_of(node_id{9}, there.address())));
   REQUIRE(soon([&] { return a.hellos_from(node_id{9}) > 0; }));
-  std::thread says([&] { outside.send_bytes(many); });
+  std::thread sends([&] { outside.send_bytes(many); });
   member.send_bytes(bytes_of(hello_of(node_id{2}, there.address())) + many);
   CHECK(soon([&] { return a.numbers_from(node_id{2}).size() == 120'000; }));
   CHECK(a.numbers_from(node_id{9}).size() < 50'000);
   CHECK(a.times_lost(node_id{9}) == 0);
   a.stop();
-  says.join();
+  sends.join();
 }
 
 TEST_CASE("a server with a member's id does not replace it", "[actors][peer_link][limits]") {

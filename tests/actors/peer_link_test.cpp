@@ -238,7 +238,7 @@ TEST_CASE("two members that swap addresses are found at their new ones by a runn
   link_fixture f;
   link_end a(f, node_id{1});
   home first, second;
-  const auto say = [&](unverified_peer& who, std::uint64_t id, home& where) {
+  const auto send_hello = [&](unverified_peer& who, std::uint64_t id, home& where) {
     who.send_bytes(bytes_of(hello_of(node_id{id}, where.address())));
   };
   const auto arrives = [&](std::uint64_t id, home& where) {
@@ -251,8 +251,8 @@ TEST_CASE("two members that swap addresses are found at their new ones by a runn
   a.dial_members({{node_id{1}, a.address()}, {node_id{2}, first.address()}, {node_id{3}, second.address()}});
   {
     unverified_peer b(a.port()), c(a.port());
-    say(b, 2, first);
-    say(c, 3, second);
+    send_hello(b, 2, first);
+    send_hello(c, 3, second);
     REQUIRE(soon([&] { return first.was_visited() && second.was_visited(); }));
     REQUIRE(arrives(2, first));
     REQUIRE(arrives(3, second));
@@ -263,8 +263,8 @@ TEST_CASE("two members that swap addresses are found at their new ones by a runn
     REQUIRE(soon([&] { return h->was_visited(); }));
   }
   unverified_peer b(a.port(), "127.0.0.2"), c(a.port(), "127.0.0.3");
-  say(b, 2, second);
-  say(c, 3, first);
+  send_hello(b, 2, second);
+  send_hello(c, 3, first);
   CHECK(arrives(2, second));
   CHECK(arrives(3, first));
 }

@@ -171,32 +171,32 @@ net::awaitable<void> cancelled_waits(client_options options) {
   CHECK(since(begun) < seconds(5));
   // The cancelled waiter has left the queue: the next one gets the lock.
   net::cancellation_signal never;
-  std::optional<result<belay::asio::client_lease>> told;
+  std::optional<result<belay::asio::client_lease>> reported;
   other.acquire(seconds(30), net::bind_cancellation_slot(never.slot(), [&](result<belay::asio::client_lease> r) {
-                  told.emplace(std::move(r));
+                  reported.emplace(std::move(r));
                 }));
-  net::steady_timer asked(on, milliseconds(300));
-  co_await asked.async_wait(use_awaitable);
-  CHECK_FALSE(told);
+  net::steady_timer waiting_over(on, milliseconds(300));
+  co_await waiting_over.async_wait(use_awaitable);
+  CHECK_FALSE(reported);
   status released = co_await first->release(seconds(5), use_awaitable);
   CHECK(released);
-  for (int i = 0; i < 100 && !told; ++i) {
+  for (int i = 0; i < 100 && !reported; ++i) {
     net::steady_timer next(on, milliseconds(50));
     co_await next.async_wait(use_awaitable);
   }
-  REQUIRE(told);
-  CHECK(*told);
+  REQUIRE(reported);
+  CHECK(*reported);
   // A wait for a loss can be cancelled, and ends when the lease is released.
   net::cancellation_signal cancel;
   std::vector<std::string> why;
-  auto& held = **told;
+  auto& held = **reported;
   held.wait_lost(net::bind_cancellation_slot(cancel.slot(), [&](const std::string& w) { why.push_back("1" + w); }));
   held.wait_lost([&](const std::string& w) { why.push_back("2" + w); });
   cancel.emit(net::cancellation_type::total);
   net::steady_timer later(on, milliseconds(200));
   co_await later.async_wait(use_awaitable);
   CHECK(why == std::vector<std::string>{"1"});
-  told.reset();
+  reported.reset();
   net::steady_timer last(on, milliseconds(200));
   co_await last.async_wait(use_awaitable);
   CHECK(why == std::vector<std::string>{"1", "2"});
@@ -343,16 +343,17 @@ TEST_CASE("asio: a client that is destroyed ends its waiting calls, and its sess
   });
   while (!first)
     loop.run_one();
-  std::vector<reason> told;
-  c->lock("x").acquire(seconds(60), [&](const result<belay::asio::client_lease>& r) { told.push_back(r.reason()); });
+  std::vector<reason> reported;
+  c->lock("x").acquire(seconds(60),
+                       [&](const result<belay::asio::client_lease>& r) { reported.push_back(r.reason()); });
   loop.run_for(milliseconds(200));
-  CHECK(told.empty());
+  CHECK(reported.empty());
   c.reset();
   auto begun = steady::now();
   loop.run_for(seconds(20));
   CHECK(loop.stopped());
   CHECK(since(begun) < seconds(5));
-  CHECK(told == std::vector<reason>{reason::closed});
+  CHECK(reported == std::vector<reason>{reason::closed});
   CHECK_FALSE(first->safe());
   CHECK(first->lost_reason() == "the client was closed");
   CHECK(cluster->node(0).get("/v1/session/list").body == "[]");
@@ -380,18 +381,18 @@ TEST_CASE("asio: no server listens, and options are wrong", "[client][asio]") {
   nobody.servers = {"http://127.0.0.1:1"};
   client_options wrong;
   wrong.servers = {"ftp://x"};
-  std::vector<reason> told;
+  std::vector<reason> reported;
   {
     belay::asio::client a(loop, nobody);
     belay::asio::client b(loop, wrong);
-    a.put("k", "v", milliseconds(500), [&](const status& s) { told.push_back(s.reason()); });
+    a.put("k", "v", milliseconds(500), [&](const status& s) { reported.push_back(s.reason()); });
     loop.run();
     loop.restart();
-    b.get("k", seconds(5), [&](const result<reading>& r) { told.push_back(r.reason()); });
+    b.get("k", seconds(5), [&](const result<reading>& r) { reported.push_back(r.reason()); });
     loop.run();
     loop.restart();
   }
   loop.run_for(seconds(5));
   CHECK(loop.stopped());
-  CHECK(told == std::vector<reason>{reason::unavailable, reason::invalid});
+  CHECK(reported == std::vector<reason>{reason::unavailable, reason::invalid});
 }

@@ -59,8 +59,8 @@ TEST_CASE("client: a server that hangs blocks no caller and no destructor, and t
   auto c = std::make_unique<client>(options);
   auto held = c->lock("x").acquire(seconds(10));
   REQUIRE(held);
-  std::atomic<bool> told = false;
-  std::stop_callback when_lost(held->lost(), [&] { told = true; });
+  std::atomic<bool> reported = false;
+  std::stop_callback when_lost(held->lost(), [&] { reported = true; });
   cluster->node(0).pause();
   auto begun = steady_clock::now();
   auto nothing_came = c->get("k", milliseconds(500));
@@ -68,7 +68,7 @@ TEST_CASE("client: a server that hangs blocks no caller and no destructor, and t
   CHECK(since(begun) < milliseconds(500) * 6);
   auto lost_write = c->put("k", "v", milliseconds(500));
   CHECK(lost_write.unknown());
-  CHECK(harness::eventually(3 * options.session.ttl, [&] { return told.load(); }));
+  CHECK(harness::eventually(3 * options.session.ttl, [&] { return reported.load(); }));
   CHECK_FALSE(held->safe());
   CHECK(held->lost_reason() == "no renewal was acknowledged in time");
   begun = steady_clock::now();

@@ -115,12 +115,12 @@ TEST_CASE("recipes on real servers", "[client]") {
     CHECK(shown.get("conf/x")->age() < seconds(12));
 
     // The end of a session
-    std::atomic<int> told = 0;
-    std::stop_callback when_lost(again->lost(), [&] { ++told; });
+    std::atomic<int> reported = 0;
+    std::stop_callback when_lost(again->lost(), [&] { ++reported; });
     auto sessions = boost::json::parse(cluster->node(0).get("/v1/session/list").body).as_array();
     for (const auto& s : sessions)
       cluster->node(0).put("/v1/session/destroy/" + std::string(s.at("ID").as_string()), "");
-    CHECK(harness::eventually(seconds(8), [&] { return told == 1; }));
+    CHECK(harness::eventually(seconds(8), [&] { return reported == 1; }));
     CHECK_FALSE(again->safe());
     CHECK(again->lost_reason() == (consul ? "the server no longer has the session" : "destroyed"));
     CHECK(a.lock("jobs/x").acquire(seconds(20)));

@@ -72,7 +72,7 @@ std::string term_of(server_node& n) {
 /// Checks that a fourth server with the settings `its` is rejected, and that both sides log the
 /// reason.
 void check_refused(server_cluster& cluster, const std::filesystem::path& folder, json::object its,
-                   const std::string& they_say, const std::string& it_says) {
+                   const std::string& members_text, const std::string& own_text) {
   std::filesystem::create_directories(folder);
   server_node outsider(cluster.command(), "outsider", folder);
   json::array join;
@@ -83,12 +83,12 @@ void check_refused(server_cluster& cluster, const std::filesystem::path& folder,
   outsider.configure(telling(its));
   outsider.start();
   CHECK(eventually(milliseconds{20000}, [&] {
-    return log_of(outsider).find(it_says) != std::string::npos &&
-           log_of(cluster.node(0)).find(they_say) != std::string::npos;
+    return log_of(outsider).find(own_text) != std::string::npos &&
+           log_of(cluster.node(0)).find(members_text) != std::string::npos;
   }));
   INFO(log_of(outsider));
-  CHECK(log_of(outsider).find(it_says) != std::string::npos);
-  CHECK(log_of(cluster.node(0)).find(they_say) != std::string::npos);
+  CHECK(log_of(outsider).find(own_text) != std::string::npos);
+  CHECK(log_of(cluster.node(0)).find(members_text) != std::string::npos);
   CHECK(peers_known_to(cluster.node(0)) == 3);
   CHECK(cluster.node(0).put("/v1/kv/goes/on", "x").body.starts_with("true"));
   outsider.kill_hard();

@@ -24,7 +24,7 @@ struct log_writer {
     last = model.apply(entry(model.applied().value + 1, c));
     return *this;
   }
-  std::string says() const {
+  std::string reply_text() const {
     if (!last)
       return "not judged";
     const auto* b = std::get_if<bool>(&*last);
@@ -43,16 +43,16 @@ std::string exact(index_bounds b) {
 
 TEST_CASE("model of keys: answers to writes") {
   log_writer log;
-  CHECK(log(set("k", "a")).says() == "true");          // 1
-  CHECK(log(cas("k", "b", 0)).says() == "false");      // exists
-  CHECK(log(cas("k", "b", 1)).says() == "true");       // 3
-  CHECK(log(cas("k", "c", 1)).says() == "false");      // stale
-  CHECK(log(cas("none", "c", 3)).says() == "false");   // missing
-  CHECK(log(remove_cas("k", 0)).says() == "false");    // exists
-  CHECK(log(remove_cas("none", 77)).says() == "true"); // a missing key: docs/internals/pitfalls.md C8
-  CHECK(log(remove_cas("k", 3)).says() == "true");     // 8
-  CHECK(log(remove_key("k")).says() == "true");        // missing
-  CHECK(log(remove_tree("")).says() == "true");
+  CHECK(log(set("k", "a")).reply_text() == "true");          // 1
+  CHECK(log(cas("k", "b", 0)).reply_text() == "false");      // exists
+  CHECK(log(cas("k", "b", 1)).reply_text() == "true");       // 3
+  CHECK(log(cas("k", "c", 1)).reply_text() == "false");      // stale
+  CHECK(log(cas("none", "c", 3)).reply_text() == "false");   // missing
+  CHECK(log(remove_cas("k", 0)).reply_text() == "false");    // exists
+  CHECK(log(remove_cas("none", 77)).reply_text() == "true"); // a missing key: docs/internals/pitfalls.md C8
+  CHECK(log(remove_cas("k", 3)).reply_text() == "true");     // 8
+  CHECK(log(remove_key("k")).reply_text() == "true");        // missing
+  CHECK(log(remove_tree("")).reply_text() == "true");
   CHECK(log.model.entry_at("k", i(1))->modify_index == i(1));
   CHECK(log.model.entry_at("k", i(2))->modify_index == i(1));
   CHECK(*log.model.entry_at("k", i(3))->value == "b");
@@ -130,16 +130,16 @@ TEST_CASE("model of keys: a transaction has all of its effects or none") {
 TEST_CASE("model of keys: decisions of the catalog are not checked, the rest is") {
   log_writer log;
   log(set("p/a", "1"))(set("p/b", "1"));
-  CHECK(log(txn(key_op(kv_verb::set, "p/b", "9"), write_of_node("m"))).says() == "not judged");
+  CHECK(log(txn(key_op(kv_verb::set, "p/b", "9"), write_of_node("m"))).reply_text() == "not judged");
   CHECK_FALSE(log.model.doubtful("p/b", i(2)));
   CHECK(log.model.doubtful("p/b", i(3)));
   CHECK_FALSE(log.model.doubtful("p/a", i(3)));
   CHECK(exact(log.model.prefix_index("p/", i(3))) == "1..3");
   CHECK(exact(log.model.prefix_index("p/a", i(3))) == "1");
   CHECK(log.model.entries_at("p/", i(3)).size() == 1);
-  CHECK(log(set("p/b", "2")).says() == "true");
-  CHECK(log(cas("p/b", "2", 1)).says() == "not judged");
-  CHECK(log(cas("p/a", "2", 9)).says() == "false");
+  CHECK(log(set("p/b", "2")).reply_text() == "true");
+  CHECK(log(cas("p/b", "2", 1)).reply_text() == "not judged");
+  CHECK(log(cas("p/a", "2", 9)).reply_text() == "false");
 }
 
 TEST_CASE("model of keys: a transaction with rows of the catalog has all of its effects or none") {
@@ -175,8 +175,8 @@ TEST_CASE("model of keys: a transaction with rows of the catalog has all of its 
   log(txn(key_op(kv_verb::set, "k", "2"), service(verb::remove_cas, 4)));
   CHECK(errors(log).empty());
   // Rows of other clients are unknown, as is the rest of the transaction; then also these rows.
-  CHECK(log(txn(write_of_node("m"), key_op(kv_verb::set, "k", "3"))).says() == "not judged");
-  CHECK(log(txn(service(verb::get))).says() == "not judged");
+  CHECK(log(txn(write_of_node("m"), key_op(kv_verb::set, "k", "3"))).reply_text() == "not judged");
+  CHECK(log(txn(service(verb::get))).reply_text() == "not judged");
 }
 
 TEST_CASE("model of keys: a restore brings back keys, tombstones and indexes as of its archive") {
@@ -184,7 +184,7 @@ TEST_CASE("model of keys: a restore brings back keys, tombstones and indexes as 
   log(set("p/a", "1"))(set("p/b", "1"))(remove_key("p/b"))(set("q", "1")); // 4: archive
   log(set("p/a", "2"))(remove_key("q"))(set("new", "1"));                  // 7
   for (const auto& c : restore("r", 4))
-    CHECK(log(c).says() == "true"); // 10: in force
+    CHECK(log(c).reply_text() == "true"); // 10: in force
   CHECK(*log.model.entry_at("p/a", i(9))->value == "2");
   CHECK(*log.model.entry_at("p/a", i(10))->value == "1");
   CHECK(log.model.entry_at("p/a", i(10))->modify_index == i(1));
@@ -194,8 +194,8 @@ TEST_CASE("model of keys: a restore brings back keys, tombstones and indexes as 
   CHECK(exact(log.model.prefix_index("p/", i(10))) == "3");
   CHECK(exact(log.model.prefix_index("", i(10))) == "4");
   CHECK(exact(log.model.key_index("new", i(10))) == "4");
-  CHECK(log(cas("q", "2", 6)).says() == "false");
-  CHECK(log(cas("q", "2", 4)).says() == "true"); // 12
+  CHECK(log(cas("q", "2", 6)).reply_text() == "false");
+  CHECK(log(cas("q", "2", 4)).reply_text() == "true"); // 12
   CHECK(exact(log.model.prefix_index("", i(12))) == "12");
   CHECK(log.model.restored_between(i(9), i(10)));
   CHECK_FALSE(log.model.restored_between(i(10), i(12)));
@@ -216,18 +216,18 @@ TEST_CASE("model of keys: rows missing after a restore are reported") {
   log_writer log;
   log(set("a", "1"))(set("a", "2"));
   const auto parts = restore("r", 1);
-  CHECK(log(parts[1]).says() == "other"); // rejected: not begun
-  CHECK(log(parts[0]).says() == "true");
-  CHECK(log(parts[2]).says() == "other"); // no rows
-  CHECK(log(parts[1]).says() == "true");
-  CHECK(log(parts[1]).says() == "true"); // sent twice
-  CHECK(log(parts[0]).says() == "true"); // a late one changes nothing
-  CHECK(log(parts[2]).says() == "true");
+  CHECK(log(parts[1]).reply_text() == "other"); // rejected: not begun
+  CHECK(log(parts[0]).reply_text() == "true");
+  CHECK(log(parts[2]).reply_text() == "other"); // no rows
+  CHECK(log(parts[1]).reply_text() == "true");
+  CHECK(log(parts[1]).reply_text() == "true"); // sent twice
+  CHECK(log(parts[0]).reply_text() == "true"); // a late one changes nothing
+  CHECK(log(parts[2]).reply_text() == "true");
   CHECK(*log.model.entry_at("a", log.model.applied())->value == "1");
-  CHECK(log(set("a", "3"))(parts[2]).says() == "true"); // was done already
+  CHECK(log(set("a", "3"))(parts[2]).reply_text() == "true"); // was done already
   CHECK(*log.model.entry_at("a", log.model.applied())->value == "3");
   log(restore("other", 2)[0])(state::restore_abort{"other"});
-  CHECK(log(restore("other", 2)[1]).says() == "other");
+  CHECK(log(restore("other", 2)[1]).reply_text() == "other");
 }
 
 /// Both are written from the contract, independently: where they differ, one is wrong.

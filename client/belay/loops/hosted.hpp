@@ -91,9 +91,9 @@ public:
   making<nothing> transfer(const client_lease& held, std::string name, recipe how = recipe::automatic);
   making<nothing> release(const client_lease& h);
 
-  /// Call it on the loop. Calls `told` there once, when the lease is lost or released; soon if it
+  /// Call it on the loop. Calls `notify` there once, when the lease is lost or released; soon if it
   /// already is. @returns the number for forget_watch()
-  std::uint64_t watch(const client_lease& h, std::function<void()> told);
+  std::uint64_t watch(const client_lease& h, std::function<void()> notify);
   void forget_watch(const client_lease& h, std::uint64_t number);
 
 private:

@@ -14,13 +14,13 @@ inline namespace v0 {
 class transport {
 public:
   /// Called once, on a thread of the transport, never inside of ask().
-  using told = std::function<void(answer)>;
+  using completion = std::function<void(answer)>;
 
   virtual ~transport() = default;
   /// Does not block.
   /// @param ticket must be new
   /// @param deadline `done` is called by then, if only with the error that there is no response
-  virtual void ask(std::uint64_t ticket, const request& q, instant deadline, told done) = 0;
+  virtual void ask(std::uint64_t ticket, const request& q, instant deadline, completion done) = 0;
   /// The response is not needed: withdraws the request if possible. `done` may still be called.
   virtual void forget(std::uint64_t ticket) noexcept = 0;
 };

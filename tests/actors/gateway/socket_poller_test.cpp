@@ -42,7 +42,7 @@ public:
     then = [this] { expected({}); };
     REQUIRE(expected(i));
   }
-  void peer_says(const std::string& text) { REQUIRE(::send(peer_, text.data(), text.size(), 0) > 0); }
+  void peer_sends(const std::string& text) { REQUIRE(::send(peer_, text.data(), text.size(), 0) > 0); }
   void hang_up() {
     if (peer_ >= 0)
       ::close(std::exchange(peer_, -1));
@@ -80,7 +80,7 @@ TEST_CASE("socket_poller: a reader that leaves data is notified again, until it 
   fixture f;
   watched s(*f.poller);
   REQUIRE(s.expected({true, false}));
-  s.peer_says("abc");
+  s.peer_sends("abc");
   s.then = [&] {
     if (s.times_readable == 3)
       s.expected({});
@@ -91,7 +91,7 @@ TEST_CASE("socket_poller: a reader that leaves data is notified again, until it 
   SECTION("and it can come back") {
     f.loop.restart();
     s.want_once({true, false});
-    s.peer_says("d");
+    s.peer_sends("d");
     f.loop.run();
     CHECK(s.times_readable == 4);
   }
@@ -121,7 +121,7 @@ TEST_CASE("socket_poller: an owner that another one ends in the same batch is no
   int called = 0;
   for (int i = 0; i < 10; ++i) {
     all.push_back(std::make_unique<watched>(*f.poller));
-    all.back()->peer_says("x");
+    all.back()->peer_sends("x");
     REQUIRE(all.back()->expected({true, false}));
   }
   for (auto& each : all)

@@ -38,7 +38,7 @@ run_result run_of(std::uint64_t seed) {
   for (int step = 0; step < 60; ++step) {
     if (alive.size() < 5) {
       alive.push_back(v.spawn(coordinators[chance.draw(2)]));
-      v.tell(alive.back(), wanted);
+      v.post(alive.back(), wanted);
     }
     v.run_until(milliseconds(1 + chance.draw(400)), [&] {
       out.two_at_once = out.two_at_once || holding() > 1;
@@ -55,7 +55,7 @@ run_result run_of(std::uint64_t seed) {
   }
   v.time.heal();
   auto last = v.spawn(coordinators[0]);
-  v.tell(last, wanted);
+  v.post(last, wanted);
   for (const auto& w : alive)
     v.end(w);
   alive.clear();

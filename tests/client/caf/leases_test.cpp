@@ -30,11 +30,11 @@ TEST_CASE("caf: a lock ends with its actor, however that ends, and the waiter ge
     auto one = v.coordinator();
     auto other = v.coordinator();
     auto a = v.spawn(one), b = v.spawn(other), c = v.spawn(one);
-    v.tell(a, lock_of("x"));
+    v.post(a, lock_of("x"));
     REQUIRE(v.run_until(seconds(2), [&] { return a->holds(); }));
-    v.tell(b, lock_of("x"));
+    v.post(b, lock_of("x"));
     v.pass(seconds(1));
-    v.tell(c, lock_of("x"));
+    v.post(c, lock_of("x"));
     v.pass(seconds(30)); // sessions are renewed
     CHECK_FALSE(b->holds());
     CHECK_FALSE(c->holds());
@@ -60,19 +60,19 @@ TEST_CASE("caf: all that an actor holds ends with it, and all that it waits for 
   auto c = v.coordinator();
   auto a = v.spawn(c), b = v.spawn(v.coordinator());
   for (auto key : {"1", "2", "3"})
-    v.tell(a, lock_of(key));
+    v.post(a, lock_of(key));
   ask::permits two;
   two.name = "pool";
   two.max = 3;
   two.permits = 2;
-  v.tell(a, two);
+  v.post(a, two);
   ask::campaign leadership;
   leadership.name = "office";
   leadership.value = "a";
-  v.tell(a, leadership);
-  v.tell(b, lock_of("waited"));
+  v.post(a, leadership);
+  v.post(b, lock_of("waited"));
   REQUIRE(v.run_until(seconds(2), [&] { return a->grants.size() == 5 && b->holds(); }));
-  v.tell(a, lock_of("waited"));
+  v.post(a, lock_of("waited"));
   v.pass(seconds(2));
   CHECK(v.server.waiting("waited") == 1);
   CHECK(v.server.holders("pool").size() == 1);
@@ -84,7 +84,7 @@ TEST_CASE("caf: all that an actor holds ends with it, and all that it waits for 
   v.pass(seconds(3));
   CHECK(v.server.waiting("waited") == 0);
   CHECK(v.server.sessions().size() == 2); // the session belongs to the coordinator, and continues
-  v.tell(b, about<ask::release>(b->grants[0].id));
+  v.post(b, about<ask::release>(b->grants[0].id));
   v.pass(seconds(3));
   CHECK(v.server.holders("waited").empty());
 }
@@ -97,30 +97,30 @@ TEST_CASE("caf: permits and a leadership go from actor to actor", "[caf]") {
   leadership.name = "office";
   leadership.within = minutes(5);
   leadership.value = "a";
-  v.tell(a, leadership);
+  v.post(a, leadership);
   REQUIRE(v.run_until(seconds(2), [&] { return a->holds(); }));
   leadership.value = "b";
-  v.tell(b, leadership);
+  v.post(b, leadership);
   v.pass(seconds(1));
   ask::who_leads question;
   question.name = "office";
-  v.tell(b, question);
+  v.post(b, question);
   v.pass(seconds(1));
-  v.tell(a, about<ask::transfer>(a->grants[0].id));
+  v.post(a, about<ask::transfer>(a->grants[0].id));
   REQUIRE(v.run_until(seconds(1), [&] { return b->holds(); }));
   v.pass(seconds(1));
   CHECK(a->done == 1);
-  v.tell(b, question);
+  v.post(b, question);
   v.pass(seconds(1));
   REQUIRE(b->leaderships.size() == 2);
   CHECK(b->leaderships[0].value == "a");
   CHECK(b->leaderships[1].value == "b");
   CHECK(b->leaderships[1].fence > b->leaderships[0].fence);
   // No actor waits: the transfer is refused, and the leadership stays.
-  v.tell(b, about<ask::transfer>(b->grants[0].id));
+  v.post(b, about<ask::transfer>(b->grants[0].id));
   v.pass(seconds(1));
   REQUIRE(b->errors.size() == 1);
-  v.tell(b, about<ask::check>(b->grants[0].id));
+  v.post(b, about<ask::check>(b->grants[0].id));
   v.pass(seconds(1));
   REQUIRE(b->grants.size() > 1);
   CHECK(b->grants.back().id == b->grants[0].id);
@@ -132,15 +132,15 @@ TEST_CASE("caf: permits and a leadership go from actor to actor", "[caf]") {
   two.permits = 2;
   two.within = seconds(2);
   auto p = v.spawn(c), q = v.spawn(c);
-  v.tell(p, two);
+  v.post(p, two);
   v.pass(seconds(1));
-  v.tell(q, two);
+  v.post(q, two);
   v.pass(seconds(3));
   CHECK(p->holds());
   REQUIRE(q->errors.size() == 1);
   CHECK(q->errors[0].reason() == reason::deadline);
   two.permits = 1;
-  v.tell(q, two);
+  v.post(q, two);
   v.pass(seconds(1));
   CHECK(q->holds());
 }
@@ -149,22 +149,22 @@ TEST_CASE("caf: only the holder can check, transfer and release it", "[caf]") {
   virtual_actors v;
   auto c = v.coordinator();
   auto a = v.spawn(c), b = v.spawn(c);
-  v.tell(a, lock_of("x"));
+  v.post(a, lock_of("x"));
   REQUIRE(v.run_until(seconds(2), [&] { return a->holds(); }));
   auto id = a->grants[0].id;
-  v.tell(b, about<ask::release>(id));
-  v.tell(b, about<ask::check>(id));
-  v.tell(b, about<ask::transfer>(id));
+  v.post(b, about<ask::release>(id));
+  v.post(b, about<ask::check>(id));
+  v.post(b, about<ask::transfer>(id));
   v.pass(seconds(1));
   CHECK(b->errors.size() == 3);
   for (const auto& e : b->errors)
     CHECK(e.reason() == reason::session);
   CHECK(v.server.holders("x").size() == 1);
-  v.tell(a, about<ask::release>(id));
+  v.post(a, about<ask::release>(id));
   v.pass(seconds(1));
   CHECK(a->done == 1);
   CHECK(v.server.holders("x").empty());
-  v.tell(a, about<ask::check>(id));
+  v.post(a, about<ask::check>(id));
   v.pass(seconds(1));
   CHECK(a->errors.size() == 1);
 }
@@ -173,9 +173,9 @@ TEST_CASE("caf: the holder is notified of its loss, and later requests have a ne
   virtual_actors v;
   auto c = v.coordinator();
   auto a = v.spawn(c), b = v.spawn(c);
-  v.tell(a, lock_of("x"));
+  v.post(a, lock_of("x"));
   REQUIRE(v.run_until(seconds(2), [&] { return a->holds(); }));
-  v.tell(b, lock_of("x"));
+  v.post(b, lock_of("x"));
   v.pass(seconds(1));
   v.server.destroy(*v.server.sessions().begin());
   REQUIRE(v.run_until(seconds(10), [&] { return !a->losses.empty() && !b->errors.empty(); }));
@@ -183,25 +183,25 @@ TEST_CASE("caf: the holder is notified of its loss, and later requests have a ne
   CHECK(a->losses[0].name == "x");
   CHECK(a->losses[0].reason == "destroyed by operator");
   CHECK(b->errors[0].reason() == reason::session);
-  v.tell(a, about<ask::check>(a->grants[0].id));
-  v.tell(a, about<ask::release>(a->grants[0].id));
+  v.post(a, about<ask::check>(a->grants[0].id));
+  v.post(a, about<ask::release>(a->grants[0].id));
   v.pass(seconds(1));
   CHECK(a->errors.size() == 2);
-  v.tell(b, lock_of("x"));
+  v.post(b, lock_of("x"));
   CHECK(v.run_until(seconds(20), [&] { return b->holds(); })); // a lock delay has ended by then
 }
 
 TEST_CASE("caf: notifications are never late: with silent servers a lock ends by its time", "[caf]") {
   virtual_actors v;
   auto a = v.spawn(v.coordinator());
-  v.tell(a, lock_of("x"));
+  v.post(a, lock_of("x"));
   REQUIRE(v.run_until(seconds(2), [&] { return a->holds(); }));
   v.server.silent = true;
   REQUIRE(v.run_until(seconds(30), [&] { return !a->losses.empty(); }));
   // The lock is free at most one TTL after the last renewal, and that was at most a third of the
   // TTL before the silence.
-  v.tell(a, about<ask::check>(a->grants[0].id));
-  v.tell(a, lock_of("y", seconds(2)));
+  v.post(a, about<ask::check>(a->grants[0].id));
+  v.post(a, lock_of("y", seconds(2)));
   auto asked = v.time.now();
   REQUIRE(v.run_until(seconds(10), [&] { return a->errors.size() == 2; }));
   CHECK(v.time.now() - asked < milliseconds(2100));
@@ -214,9 +214,9 @@ TEST_CASE("caf: a link ends the linked actor, not the coordinator", "[caf]") {
   auto a = v.spawn(c), b = v.spawn(c), idle = v.spawn(c);
   for (const auto& w : {a, b, idle})
     caf::actor_cast<caf::abstract_actor*>(w.actor)->add_link(caf::actor_cast<caf::abstract_actor*>(c));
-  v.tell(a, lock_of("x"));
+  v.post(a, lock_of("x"));
   REQUIRE(v.run_until(seconds(2), [&] { return a->holds(); }));
-  v.tell(b, lock_of("x"));
+  v.post(b, lock_of("x"));
   v.pass(seconds(1));
   v.end(idle, caf::exit_reason::user_shutdown);
   v.end(a, caf::exit_reason::user_shutdown);
@@ -226,7 +226,7 @@ TEST_CASE("caf: a link ends the linked actor, not the coordinator", "[caf]") {
   v.pass(seconds(2));
   CHECK(v.server.sessions().empty());
   CHECK(b->losses.size() == 1);
-  v.tell(b, lock_of("y"));
+  v.post(b, lock_of("y"));
   v.pass(seconds(1));
   CHECK(b->errors.empty()); // the coordinator is gone
   CHECK(v.server.holders("x").empty());
@@ -236,21 +236,21 @@ TEST_CASE("caf: a coordinator that is closed releases its locks, ends its sessio
   virtual_actors v;
   auto c = v.coordinator();
   auto a = v.spawn(c), b = v.spawn(c), next = v.spawn(v.coordinator());
-  v.tell(a, lock_of("x"));
+  v.post(a, lock_of("x"));
   REQUIRE(v.run_until(seconds(2), [&] { return a->holds(); }));
-  v.tell(b, lock_of("x"));
-  v.tell(next, lock_of("x"));
+  v.post(b, lock_of("x"));
+  v.post(next, lock_of("x"));
   v.pass(seconds(1));
   CHECK(v.server.sessions().size() == 2);
-  v.tell(a, ask::close());
-  v.tell(b, lock_of("z"));
+  v.post(a, ask::close());
+  v.post(b, lock_of("z"));
   REQUIRE(v.run_until(seconds(2), [&] { return next->holds() && a->done == 1; }));
   CHECK(v.server.sessions().size() == 1);
   REQUIRE(a->losses.size() == 1);
   CHECK(a->losses[0].reason == "the coordinator was closed");
   REQUIRE(b->errors.size() == 2);
   CHECK(b->errors[0].reason() == reason::closed);
-  v.tell(b, lock_of("y"));
+  v.post(b, lock_of("y"));
   v.pass(seconds(1));
   REQUIRE(b->errors.size() == 3);
   CHECK(b->errors[2].outcome() == belay::outcome::unknown);
@@ -262,10 +262,10 @@ TEST_CASE("caf: a coordinator that is killed answers its waiters, and its sessio
   options.session.lock_delay = milliseconds(0);
   auto c = v.coordinator({}, options);
   auto a = v.spawn(c), b = v.spawn(c), next = v.spawn(v.coordinator());
-  v.tell(a, lock_of("x"));
+  v.post(a, lock_of("x"));
   REQUIRE(v.run_until(seconds(2), [&] { return a->holds(); }));
-  v.tell(b, lock_of("x"));
-  v.tell(next, lock_of("x"));
+  v.post(b, lock_of("x"));
+  v.post(next, lock_of("x"));
   v.pass(seconds(1));
   caf::anon_send_exit(c, caf::exit_reason::kill);
   v.pass(seconds(1));
@@ -283,17 +283,17 @@ TEST_CASE("caf: requests and leases are bounded", "[caf]") {
   auto c = v.coordinator(more);
   auto holder = v.spawn(v.coordinator());
   for (int i = 0; i < 16; ++i)
-    v.tell(holder, lock_of("n" + std::to_string(i)));
+    v.post(holder, lock_of("n" + std::to_string(i)));
   REQUIRE(v.run_until(seconds(2), [&] { return holder->grants.size() == 16; }));
 
   auto a = v.spawn(c);
   for (int i = 0; i < 16; ++i)
-    v.tell(a, lock_of("n" + std::to_string(i)));
+    v.post(a, lock_of("n" + std::to_string(i)));
   v.pass(seconds(1));
   CHECK(a->errors.empty());
   auto b = v.spawn(c);
   for (int i = 0; i < 20; ++i)
-    v.tell(b, lock_of("n0"));
+    v.post(b, lock_of("n0"));
   v.pass(seconds(1));
   REQUIRE(b->errors.size() == 6);
   CHECK(b->errors[0].reason() == reason::limit);
@@ -302,7 +302,7 @@ TEST_CASE("caf: requests and leases are bounded", "[caf]") {
   v.pass(seconds(1));
   auto d = v.spawn(c);
   for (int i = 0; i < 5; ++i) {
-    v.tell(d, lock_of("own" + std::to_string(i)));
+    v.post(d, lock_of("own" + std::to_string(i)));
     v.pass(seconds(1));
   }
   CHECK(d->grants.size() == 3);
@@ -318,11 +318,11 @@ TEST_CASE("caf: keys are read, written and followed; a slow reader sees the newe
   ask::put write;
   write.key = "k";
   write.value = "1";
-  v.tell(a, read);
+  v.post(a, read);
   v.pass(seconds(1));
-  v.tell(a, write);
+  v.post(a, write);
   v.pass(seconds(1));
-  v.tell(a, read);
+  v.post(a, read);
   v.pass(seconds(1));
   REQUIRE(a->values.size() == 2);
   CHECK_FALSE(a->values[0].there);
@@ -331,7 +331,7 @@ TEST_CASE("caf: keys are read, written and followed; a slow reader sees the newe
   auto f = v.spawn(c);
   ask::follow wanted;
   wanted.key = "k";
-  v.tell(f, wanted);
+  v.post(f, wanted);
   v.pass(seconds(90));
   REQUIRE(f->values.size() == 1);
   v.server.put("k", "2");
@@ -347,13 +347,13 @@ TEST_CASE("caf: keys are read, written and followed; a slow reader sees the newe
   }
   REQUIRE(f->values.size() == 4);
   f->slow = false;
-  v.tell(f, caf::ok_atom_v);
+  v.post(f, caf::ok_atom_v);
   v.pass(seconds(1));
   REQUIRE(f->values.size() == 5);
   CHECK(f->values[4].value == "7");
   ask::unfollow enough;
   enough.key = "k";
-  v.tell(f, enough);
+  v.post(f, enough);
   v.pass(seconds(1));
   CHECK(f->done == 1);
   v.server.put("k", "8");

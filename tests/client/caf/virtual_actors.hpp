@@ -28,7 +28,7 @@ using std::chrono::seconds;
 class virtual_transport final : public transport {
 public:
   virtual_transport(virtual_time::timeline& time, virtual_time::server& server) : env(time, server), requests_(env) {}
-  void ask(std::uint64_t ticket, const request& q, instant deadline, told done) override {
+  void ask(std::uint64_t ticket, const request& q, instant deadline, completion done) override {
     requests_.ask(ticket, q, deadline, std::move(done));
   }
   void forget(std::uint64_t ticket) noexcept override { requests_.forget(ticket); }
@@ -40,7 +40,7 @@ private:
 };
 
 /// What an actor received.
-struct told {
+struct received {
   std::vector<belay::caf::grant> grants;
   std::vector<belay::caf::lost> losses;
   std::vector<error> errors;
@@ -56,7 +56,7 @@ struct told {
 
 /// Sends the requests that it is given, and records the responses.
 inline ::caf::behavior worker(::caf::event_based_actor* self, const belay::caf::coordinator_actor& c,
-                              const std::shared_ptr<told>& log) {
+                              const std::shared_ptr<received>& log) {
   auto failed = [log](::caf::error& e) { log->errors.push_back(belay::caf::error_of(e)); };
   auto granted = [log](belay::caf::grant& g) { log->grants.push_back(g); };
   auto done = [log] { ++log->done; };
@@ -122,8 +122,8 @@ public:
 
   struct who {
     ::caf::actor actor;
-    std::shared_ptr<told> log = std::make_shared<told>();
-    told* operator->() const { return log.get(); }
+    std::shared_ptr<received> log = std::make_shared<received>();
+    received* operator->() const { return log.get(); }
   };
   who spawn(const belay::caf::coordinator_actor& c) {
     who w;
@@ -132,7 +132,7 @@ public:
     return w;
   }
   template <class Message>
-  void tell(const who& w, Message m) {
+  void post(const who& w, Message m) {
     ::caf::anon_send(w.actor, std::move(m));
   }
   /// exit_reason::normal: it quits by itself, since CAF's actors ignore such an exit message.

@@ -49,7 +49,7 @@ TEST_CASE("claims name their clients after the last server of 0.2.0 is replaced,
   servers_of_before servers;
   auto& [old_program, new_program, cluster] = servers;
   int round = 0;
-  const auto each_says = [&](int status) {
+  const auto check_each = [&](int status) {
     for (std::size_t i = 0; i < cluster.size(); ++i) {
       INFO("server " << i);
       CHECK(worker_after_raise(cluster, i, "s" + std::to_string(++round)) == status);
@@ -61,16 +61,16 @@ TEST_CASE("claims name their clients after the last server of 0.2.0 is replaced,
     replace(cluster.node(i), program);
     cluster.wait_ready();
   };
-  each_says(409);
+  check_each(409);
   for (const std::size_t i : {0, 1}) {
     becomes(i, new_program);
-    each_says(409);
+    check_each(409);
   }
   becomes(2, old_program); // the leadership moves
-  each_says(409);
+  check_each(409);
   becomes(1, old_program);
   becomes(0, old_program);
-  each_says(409);
+  check_each(409);
   for (const std::size_t i : {0, 1, 2})
     becomes(i, new_program);
   // Each server has to receive the new versions of the others first.
@@ -80,12 +80,12 @@ TEST_CASE("claims name their clients after the last server of 0.2.0 is replaced,
         return false;
     return true;
   }));
-  each_says(200);
+  check_each(200);
   const auto follower = (cluster.wait_leader() + 1) % cluster.size();
   replace(cluster.node(follower), old_program);
   ends_with(cluster.node(follower), {"install Belay 0.3.0", "checkpoint row that cannot be decoded"});
   becomes(follower, new_program);
-  each_says(200);
+  check_each(200);
 }
 
 namespace {

@@ -50,7 +50,7 @@ public:
 
   /// Follows until it has reported these keys, each of which is written when the one before was
   /// reported, and ends. @returns its whole output
-  std::string tells_of(server_cluster& cluster, std::size_t node, const std::vector<std::string>& keys) {
+  std::string wait_for(server_cluster& cluster, std::size_t node, const std::vector<std::string>& keys) {
     std::ofstream(folder_ / "told").close();
     std::vector<std::string> words{program_, "watch",
                                    "-http-addr=127.0.0.1:" + std::to_string(cluster.node(node).http_port()), "-changes",
@@ -111,7 +111,7 @@ TEST_CASE(
       // What is written while no watch runs is reported, too.
       REQUIRE(eventually(soon,
                          [&] { return cluster.node(0).put("/v1/kv/app/away-" + key, "1").body.starts_with("true"); }));
-      const auto received = w->tells_of(cluster, node, {key});
+      const auto received = w->wait_for(cluster, node, {key});
       INFO(received);
       CHECK_FALSE(has_gap(received));
       CHECK(received.find("away-" + key) != std::string::npos);
@@ -124,7 +124,7 @@ TEST_CASE(
   server_cluster cluster(old_program, {3, "node", {}});
   cluster.start_all();
   cluster.wait_ready();
-  (void)old_file.tells_of(cluster, 0, {"first", "noted-first"}); // it has stored a cursor from now on
+  (void)old_file.wait_for(cluster, 0, {"first", "noted-first"}); // it has stored a cursor from now on
   CHECK(file_text(kept / "place").find_first_not_of("0123456789.\n") == std::string::npos);
 
   const auto becomes = [&](std::size_t i, const server_command& program) {
@@ -180,6 +180,6 @@ TEST_CASE(
   // ten minutes of an acknowledgement.)
   watcher new_group(new_cli, {"-group=group"}), old_group(old_cli, {"-group=group"});
   // It has stored the snapshot when it reports a later change.
-  (void)old_group.tells_of(cluster, 0, {"joined", "noted"});
+  (void)old_group.wait_for(cluster, 0, {"joined", "noted"});
   go_on(cluster, 0, {&new_group, &old_group, &new_group, &old_group, &new_group});
 }

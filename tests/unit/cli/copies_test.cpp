@@ -150,8 +150,8 @@ TEST_CASE("mirror: servers of one cluster with nested prefixes are refused, what
   const std::string one =
       "Error! Both servers belong to one cluster. Neither of the two prefixes may contain the other: "
       "choose another COPY_PREFIX\n";
-  const auto run = [](std::vector<fake_node::answer> original_says, std::vector<fake_node::answer> copy_says) {
-    fake_node original(std::move(original_says)), copy(std::move(copy_says));
+  const auto run = [](std::vector<fake_node::answer> original_answers, std::vector<fake_node::answer> copy_answers) {
+    fake_node original(std::move(original_answers)), copy(std::move(copy_answers));
     return run_cli({"mirror", "-once", original.address(), copy.address(), "app/", "app/copy/"});
   };
   for (const auto& s :

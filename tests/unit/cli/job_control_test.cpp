@@ -144,7 +144,7 @@ public:
 
   pid_t job() const { return job_; }
   void type(const std::string& keys) { REQUIRE(::write(terminal_, keys.data(), keys.size()) > 0); }
-  void tell(char what) { REQUIRE(::write(commands_, &what, 1) == 1); }
+  void send_command(char what) { REQUIRE(::write(commands_, &what, 1) == 1); }
   /// The local modes of the terminal (termios::c_lflag).
   tcflag_t modes() const {
     termios now{};
@@ -279,13 +279,13 @@ TEST_CASE("Ctrl-Z stops the command and the program, and both go on with fg", "[
     REQUIRE(s.event() == stopped_by_terminal);
     CHECK(becomes_true([&] { return state_of(command) == 'T'; }));
     const auto before = beat_count();
-    s.tell(round == 1 ? 'b' : 'f');
+    s.send_command(round == 1 ? 'b' : 'f');
     CHECK(becomes_true([&] { return beat_count() > before + 2; }));
     if (round == 1) { // in the background Ctrl-Z does not reach it
       s.type(control_z);
       ::kill(-s.job(), SIGTSTP);
       REQUIRE(s.event() == stopped_by_terminal);
-      s.tell('f');
+      s.send_command('f');
       CHECK(becomes_true([&] { return state_of(command) != 'T'; }));
     }
   }
@@ -304,7 +304,7 @@ TEST_CASE("Ctrl-Z while the command has the terminal stops the program, too", "[
   s.type(control_z);
   CHECK(s.event() == stopped_by_terminal);
   CHECK(becomes_true([&] { return state_of(command) == 'T'; }));
-  s.tell('f');
+  s.send_command('f');
   s.type("two\n");
   CHECK(s.event() == "exited 5");
   CHECK(line_of("out") == "got:two");
@@ -314,9 +314,9 @@ TEST_CASE("a job in the background that reads the terminal stops until it is in 
   const working_directory here;
   shell s(script("read x </dev/tty; echo got:$x >out; exit 5"), false);
   CHECK(s.event() == "stopped " + std::to_string(SIGTTIN));
-  s.tell('b');
+  s.send_command('b');
   CHECK(s.event() == "stopped " + std::to_string(SIGTTIN));
-  s.tell('f');
+  s.send_command('f');
   s.type("hello\n");
   CHECK(s.event() == "exited 5");
   CHECK(line_of("out") == "got:hello");
@@ -386,7 +386,7 @@ TEST_CASE("while the program is stopped its guard ends the command in time", "[c
   REQUIRE(becomes_true([&] { return now() > kill_at + half_as_long; }));
   CHECK(state_of(s.job()) == 'T');                 // the program did nothing
   CHECK(last_beat() < kill_at + half_as_long / 2); // nothing that it started continues, either
-  s.tell('f');
+  s.send_command('f');
   CHECK(s.event() == "exited 66");
 }
 

@@ -61,7 +61,7 @@ virtual_time::fault_rates lossy() {
 struct follower {
   std::map<std::string, std::string> keys;
   std::string cursor;
-  std::uint64_t told = 0;
+  std::uint64_t change_count = 0;
   std::uint64_t snapshots = 0;
   std::string last_sent;
   finding wrong;
@@ -78,7 +78,7 @@ void take_in(follower& f, const change_batch& b) {
       f.wrong = "a change was told twice, or out of order";
     if (!c.cursor.empty())
       f.last_sent = c.cursor;
-    ++f.told;
+    ++f.change_count;
     if (c.kind == change_kind::set)
       f.keys[c.key] = c.value;
     else

@@ -83,10 +83,10 @@ finding run_clocks(std::uint64_t seed) {
       if (!c.run(guard.sample(c.within(minutes(1)))))
         return "not sampled";
       nanoseconds off = std::chrono::abs(w.ahead());
-      nanoseconds told = std::chrono::abs(nanoseconds(guard.offset()));
-      if (told > off)
+      nanoseconds measured = std::chrono::abs(nanoseconds(guard.offset()));
+      if (measured > off)
         return "a larger offset is told than there is";
-      if (told + rounded < off)
+      if (measured + rounded < off)
         return "a smaller offset is told than is certain";
       far = off > o.distrust_offset + rounded;
     } else {

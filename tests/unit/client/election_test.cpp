@@ -90,8 +90,8 @@ finding run_observed(dialect speaks, std::uint64_t seed) {
     if (!c.run(s.close(c.within(seconds(10)))))
       return "not closed";
   }
-  auto asked = c.server.requests(speaks == dialect::belay ? "GET /v1/claim/" : "GET /v1/kv/");
-  return asked <= 60 ? "" : "it asks all the time: " + std::to_string(asked);
+  auto request_count = c.server.requests(speaks == dialect::belay ? "GET /v1/claim/" : "GET /v1/kv/");
+  return request_count <= 60 ? "" : "it asks all the time: " + std::to_string(request_count);
 }
 
 } // namespace

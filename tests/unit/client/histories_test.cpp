@@ -494,10 +494,10 @@ TEST_CASE("a mirror dies while it copies another history", "[client]") {
     server.restore(backup, 11, second_history + (1ull << 32));
     for (int i = 0; i < 4; ++i)
       server.put("in/k" + std::to_string(i), "new");
-    auto asked = c.copy_server.requests("");
+    auto requests_before = c.copy_server.requests("");
     auto dying = copy_from(c.original.time, c.original.client, c.copy);
     dying.start();
-    for (int i = 0; i < 1000 && c.copy_server.requests("") < asked + static_cast<std::size_t>(steps); ++i)
+    for (int i = 0; i < 1000 && c.copy_server.requests("") < requests_before + static_cast<std::size_t>(steps); ++i)
       c.original.pass(milliseconds(1));
     dying.reset();
     mirror next(c.original.client, "in/", c.copy, "copy/", "mirror");

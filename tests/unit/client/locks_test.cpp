@@ -310,10 +310,10 @@ TEST_CASE("a recursive mutex counts for each owner", "[client]") {
     recursive_mutex lock(s, "m");
     auto first = c.run(lock.acquire("one", c.within(seconds(5))));
     REQUIRE(first);
-    auto asked = c.server.requests("PUT /v1/kv/m");
+    auto requests_before = c.server.requests("PUT /v1/kv/m");
     auto again = c.run(lock.acquire("one", c.within(seconds(5))));
     REQUIRE(again);
-    CHECK(c.server.requests("PUT /v1/kv/m") == asked);
+    CHECK(c.server.requests("PUT /v1/kv/m") == requests_before);
     CHECK(first->depth() == 2);
     CHECK(again->fence() == first->fence());
     CHECK(c.run(lock.acquire("two", c.within(seconds(5)))).reason() == reason::deadline);

@@ -134,9 +134,9 @@ bool model_server::settled(const parsed& p, const request& q, reply& done) {
       done(found->second);
       return true;
     }
-    done = [this, key = key, told = done](answer a) {
+    done = [this, key = key, complete = done](answer a) {
       outcomes_[key] = a;
-      told(std::move(a));
+      complete(std::move(a));
     };
   }
   return false;

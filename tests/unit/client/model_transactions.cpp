@@ -103,7 +103,7 @@ std::string model_server::do_operation(const std::string& op, std::uint64_t inde
 
 void model_server::transaction(const request& q, const reply& done) {
   auto before = keys_;
-  auto told = changes_.size();
+  auto change_count = changes_.size();
   auto index = index_ + 1;
   json::array errors;
   std::vector<std::string> results;
@@ -113,7 +113,7 @@ void model_server::transaction(const request& q, const reply& done) {
     const auto& kv = each.at("KV").as_object();
     if (detail::base64_decoded(text_at(kv, "Value")).size() > value_bytes_max) {
       keys_ = std::move(before);
-      changes_.resize(told);
+      changes_.resize(change_count);
       done(answer(413, "Value for key \"" + text_at(kv, "Key") + "\" is too large"));
       return;
     }
@@ -125,7 +125,7 @@ void model_server::transaction(const request& q, const reply& done) {
   }
   if (!errors.empty()) {
     keys_ = std::move(before);
-    changes_.resize(told);
+    changes_.resize(change_count);
     done(answer(409, json::serialize(json::object{{"Results", nullptr}, {"Errors", errors}})));
     return;
   }

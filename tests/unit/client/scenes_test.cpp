@@ -232,10 +232,10 @@ TEST_CASE("scene: five thousand clients read a key whose cached copy has expired
   auto before = c.server.requests("GET /v1/kv/conf/");
   cache.start();
   REQUIRE(c.time.run_until(c.time.now() + seconds(10), [&] { return found == 5000; }));
-  auto asked = c.server.requests("GET /v1/kv/conf/") - before;
-  INFO(asked << " requests for 5,000 readers");
+  auto request_count = c.server.requests("GET /v1/kv/conf/") - before;
+  INFO(request_count << " requests for 5,000 readers");
   // The second one waits for a change.
-  CHECK(asked <= 2);
+  CHECK(request_count <= 2);
 }
 
 TEST_CASE("scene: a copy that has diverged in both ways", "[client][scenes]") {

@@ -64,11 +64,11 @@ finding run_diff(std::uint64_t seed) {
   c.server.put("b/5", "w");
   request flags("PUT", "/v1/kv/b/6");
   flags.query("flags", "7").body("v");
-  auto asked = [](environment& env, const request& q, instant until) -> task<answer> {
+  auto sent_request = [](environment& env, const request& q, instant until) -> task<answer> {
     answer a = co_await ask(env, q, until);
     co_return a;
   };
-  c.run(asked(c.client, flags, c.client.now() + seconds(5)));
+  c.run(sent_request(c.client, flags, c.client.now() + seconds(5)));
   c.server.erase("b/8");
   auto comparing = diff(c.client, "a/", c.client, "b/", c.within(minutes(1)));
   comparing.start();

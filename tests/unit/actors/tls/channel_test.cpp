@@ -31,7 +31,7 @@ struct pair_of_ends {
     }
   }
   bool both_established() const { return dialler.established() && accepter.established(); }
-  void say_from_dialler(const std::string& text) {
+  void send_from_dialler(const std::string& text) {
     REQUIRE(dialler.write(text).ok());
     carry(dialler, accepter, accepter_sent, accepter_received, 1 << 20);
   }
@@ -49,7 +49,7 @@ struct pair_of_ends {
   std::string dialler_received, accepter_received;
 };
 
-bool says(const std::string& text, const std::string& part) {
+bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
@@ -94,7 +94,7 @@ TEST_CASE("which credentials are accepted, and what is known about the peer", "[
     REQUIRE(ends.both_established());
     CHECK(ends.accepter.peer().by_key == r.by_key);
     CHECK(ends.accepter.peer().may_be_raft_peer == r.may_be_raft_peer);
-    ends.say_from_dialler("hello");
+    ends.send_from_dialler("hello");
     CHECK(ends.accepter_received == "hello");
   }
 }
@@ -144,8 +144,8 @@ TEST_CASE("a rejected peer gets the reason, and so does the rejecting side", "[t
     pair_of_ends ends(r.dialling, r.accepting);
     CHECK_FALSE(ends.accepter.established());
     CAPTURE(ends.dialler_sent, ends.accepter_sent);
-    CHECK(says(ends.dialler_sent, r.dialler));
-    CHECK(says(ends.accepter_sent, r.accepter));
+    CHECK(contains(ends.dialler_sent, r.dialler));
+    CHECK(contains(ends.accepter_sent, r.accepter));
     CHECK(ends.accepter_received == "");
     std::string received;
     CHECK_FALSE(ends.accepter.feed("x", received).ok()); // permanently
@@ -161,8 +161,8 @@ TEST_CASE("a peer without a certificate is refused", "[tls]") {
   bare.ca_file = server.ca_file;
   pair_of_ends ends(bare, server);
   CHECK_FALSE(ends.accepter.established());
-  CHECK(says(ends.accepter_sent, "peer has no certificate"));
-  CHECK(says(ends.dialler_sent, "peer rejected this server: it requires a certificate"));
+  CHECK(contains(ends.accepter_sent, "peer has no certificate"));
+  CHECK(contains(ends.dialler_sent, "peer rejected this server: it requires a certificate"));
 }
 
 TEST_CASE("bytes may arrive one by one", "[tls]") {
@@ -171,7 +171,7 @@ TEST_CASE("bytes may arrive one by one", "[tls]") {
   for (const auto& s : {server, with_keys({key_a})}) {
     pair_of_ends ends(s, s, 1);
     REQUIRE(ends.both_established());
-    ends.say_from_dialler("hello");
+    ends.send_from_dialler("hello");
     CHECK(ends.accepter_received == "hello");
   }
 }

@@ -40,7 +40,7 @@ TEST_CASE("missing files are reported", "[tls]") {
   };
   struct row {
     credential_settings settings;
-    std::string says;
+    std::string expected_text;
   };
   const row rows[] = {
       {changed([](auto& s) { s.ca_file.clear(); }), "VerifyOutgoing set, and no CA certificate provided!"},
@@ -65,11 +65,11 @@ TEST_CASE("missing files are reported", "[tls]") {
       {changed([](auto& s) { s.encrypt = {"x"}; }), "encrypt has invalid key: "},
   };
   for (const auto& r : rows) {
-    CAPTURE(r.says);
+    CAPTURE(r.expected_text);
     const auto refused = credentials::load(r.settings);
     REQUIRE_FALSE(refused.ok());
     CAPTURE(refused.error());
-    CHECK(refused.error().find(r.says) != std::string::npos);
+    CHECK(refused.error().find(r.expected_text) != std::string::npos);
   }
   CHECK(credentials::load(good).ok());
 }

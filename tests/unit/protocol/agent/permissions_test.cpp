@@ -21,14 +21,14 @@ struct furnished : agent_driver {
     ask(register_service{service_named("db", {ttl_check("db-ttl", 10s)}), false});
     ask(register_check{ttl_check("disk", 10s)});
   }
-  reply say(const request& r, const std::string& rules) {
+  reply reply_to(const request& r, const std::string& rules) {
     const auto may = with(rules);
     auto answer = agent.handle(r, now, false, &may);
     REQUIRE(answer);
     return *answer;
   }
   std::string refusal(const request& r, const std::string& rules) {
-    const auto answer = say(r, rules);
+    const auto answer = reply_to(r, rules);
     const auto* no = std::get_if<refused>(&answer);
     return no == nullptr ? "" : std::to_string(no->status) + " " + no->text;
   }
@@ -124,11 +124,11 @@ TEST_CASE("missing resources are reported with ACLs enabled, to every token") {
 TEST_CASE("listings of the agent leave out what the token must not read") {
   furnished d;
   const std::string web_read = R"(service "web" { policy = "read" })";
-  CHECK(names(std::get<service_rows>(d.say(list_services{}, ""))).empty());
-  CHECK(names(std::get<service_rows>(d.say(list_services{}, web_read))) == texts{"web"});
-  CHECK(names(std::get<check_rows>(d.say(list_checks{}, ""))).empty());
-  CHECK(names(std::get<check_rows>(d.say(list_checks{}, web_read))) == texts{"web-ttl"});
-  CHECK(names(std::get<check_rows>(d.say(list_checks{}, R"(node "n1" { policy = "read" })"))) == texts{"disk"});
+  CHECK(names(std::get<service_rows>(d.reply_to(list_services{}, ""))).empty());
+  CHECK(names(std::get<service_rows>(d.reply_to(list_services{}, web_read))) == texts{"web"});
+  CHECK(names(std::get<check_rows>(d.reply_to(list_checks{}, ""))).empty());
+  CHECK(names(std::get<check_rows>(d.reply_to(list_checks{}, web_read))) == texts{"web-ttl"});
+  CHECK(names(std::get<check_rows>(d.reply_to(list_checks{}, R"(node "n1" { policy = "read" })"))) == texts{"disk"});
   CHECK(d.refusal(read_service{"web", "", 0s}, "") == "403 Permission denied");
   CHECK(d.refusal(read_service{"web", "", 0s}, web_read) == "");
   for (const bool by_id : {false, true}) {
@@ -160,13 +160,13 @@ TEST_CASE("events are fired with the permission to write, and seen with the perm
   d.ask<event_fired>(fire_event{hidden});
 
   const std::string reads = R"(event "deploy" { policy = "read" })";
-  const auto seen = std::get<event_rows>(d.say(list_events{"", 0, 0s}, reads)).events;
+  const auto seen = std::get<event_rows>(d.reply_to(list_events{"", 0, 0s}, reads)).events;
   REQUIRE(seen.list.size() == 1);
   CHECK(seen.list[0].name == "deploy");
   CHECK(seen.index == index_of(e.id)); // a query with this index is not woken by events that it may not see
   const auto may = with(reads);
   CHECK_FALSE(d.agent.handle(list_events{"", seen.index, 60s}, d.now, false, &may));
-  CHECK(std::get<event_rows>(d.say(list_events{"", 0, 0s}, "")).events.index == 1);
+  CHECK(std::get<event_rows>(d.reply_to(list_events{"", 0, 0s}, "")).events.index == 1);
 }
 
 // An alias shows another check's status: it must not bypass the permission to read it.

@@ -26,7 +26,7 @@ std::string target_of_route(const route& r) {
 }
 
 /// The router's own response, or an empty text.
-std::string router_says(std::string_view method, const std::string& target, const std::string& body) {
+std::string router_text(std::string_view method, const std::string& target, const std::string& body) {
   const auto p = ask(method, target, body, {}, settings_with_acls());
   const auto* r = std::get_if<response>(&p.action);
   return r != nullptr ? std::to_string(r->status) + " " + r->body : "";
@@ -36,7 +36,7 @@ std::string router_says(std::string_view method, const std::string& target, cons
 void for_each_json_reader(const std::function<void(std::string_view method, const std::string& path)>& f) {
   for (const auto& r : all_routes())
     for (const auto method : method_names_of(r))
-      if (router_says(method, target_of_route(r), "[{").find("unexpected EOF") != std::string::npos)
+      if (router_text(method, target_of_route(r), "[{").find("unexpected EOF") != std::string::npos)
         f(method, target_of_route(r));
 }
 
@@ -60,11 +60,11 @@ TEST_CASE("every path that reads JSON refuses lists and bodies beyond the bounds
     ++readers;
     for (const auto& body :
          {"[" + long_list + "]", "{\"Checks\":[" + long_list + "]}", "{\"x\":{\"y\":[" + long_list + "]}}"}) {
-      const auto answer = router_says(method, path, body);
+      const auto answer = router_text(method, path, body);
       CHECK(answer.substr(0, 4) == "400 ");
       CHECK(answer.find("a list or object has more than 8192 elements") != std::string::npos);
     }
-    const auto answer = router_says(method, path, "[" + many_values + "]");
+    const auto answer = router_text(method, path, "[" + many_values + "]");
     CHECK(answer.substr(0, 4) == "400 ");
     CHECK(answer.find("more than 65536 values") != std::string::npos);
   });
@@ -125,14 +125,14 @@ TEST_CASE("every path refuses parameters beyond the bounds, and names them", "[B
         for (std::size_t i = 0; i < bound.times_max; ++i)
           target += "&" + std::string(bound.name) + "=set";
         const auto words = "Invalid " + std::string(bound.name) + ": more than " + std::to_string(bound.times_max);
-        CHECK(router_says(method, target, {}).find(words) == std::string::npos);
-        CHECK(router_says(method, target + "&" + std::string(bound.name) + "=set", {}) == "400 " + words);
+        CHECK(router_text(method, target, {}).find(words) == std::string::npos);
+        CHECK(router_text(method, target + "&" + std::string(bound.name) + "=set", {}) == "400 " + words);
       }
       std::string many = target_of_route(r) + "?a";
       for (std::size_t i = 1; i < parameters_max; ++i)
         many += "&a";
-      CHECK(router_says(method, many, {}).find("parameters") == std::string::npos);
-      CHECK(router_says(method, many + "&a", {}) == "400 Invalid query: more than 512 parameters");
+      CHECK(router_text(method, many, {}).find("parameters") == std::string::npos);
+      CHECK(router_text(method, many + "&a", {}) == "400 Invalid query: more than 512 parameters");
     }
 }
 

@@ -64,9 +64,9 @@ TEST_CASE("both halves of a joint configuration have to agree") {
   };
   for (const auto& [yes, quorum] : {row{{1, 2}, false}, row{{4, 5}, false}, row{{1, 2, 4, 5}, true},
                                     row{{2, 3, 4}, true}, row{{3}, false}, row{{}, false}}) {
-    const auto says = [&yes = yes](node_id id) { return std::find(yes.begin(), yes.end(), id.value) != yes.end(); };
-    CHECK(has_quorum(joint, says) == quorum);
-    CHECK((quorum_value(joint, [&](node_id id) -> std::uint64_t { return says(id) ? 7 : 2; }) == 7) == quorum);
+    const auto agrees = [&yes = yes](node_id id) { return std::find(yes.begin(), yes.end(), id.value) != yes.end(); };
+    CHECK(has_quorum(joint, agrees) == quorum);
+    CHECK((quorum_value(joint, [&](node_id id) -> std::uint64_t { return agrees(id) ? 7 : 2; }) == 7) == quorum);
   }
   CHECK_FALSE(has_quorum(configuration{}, [](node_id) { return true; }));
   CHECK(quorum_value(make_config({1, 2, 3, 4}), [](node_id id) { return id.value; }) == 2);

@@ -55,7 +55,7 @@ public:
       for (std::size_t i = 0; i < all_.size(); ++i)
         for (std::size_t j = 0; j < all_.size(); ++j)
           if (i != j && all_[i].running && all_[j].running) {
-            say(i, j);
+            exchange(i, j);
             while (!wire(i, j).empty())
               hear(i, j);
           }
@@ -154,7 +154,7 @@ private:
       }
   }
 
-  void say(std::size_t from, std::size_t to) { wire(from, to).push_back(all_[from].running->own()); }
+  void exchange(std::size_t from, std::size_t to) { wire(from, to).push_back(all_[from].running->own()); }
 
   void hear(std::size_t from, std::size_t to) {
     (void)all_[to].running->met(wire(from, to).front());
@@ -243,7 +243,7 @@ private:
     const auto j = random_.below(all_.size());
     const bool reachable = i != j && !cut_[i * all_.size() + j];
     if (what < 40 && reachable && all_[j].running && random_.below(3) != 0)
-      say(i, j);
+      exchange(i, j);
     else if (what < 75 && i != j && !wire(j, i).empty())
       hear(j, i);
     else if (what < 92)

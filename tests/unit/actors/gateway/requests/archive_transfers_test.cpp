@@ -206,7 +206,7 @@ TEST_CASE("archive_transfers: the start of a restore is checked before it is pro
   u.begins = state::restore_begin{"restore-id", log_index{7}};
   u.command = make_payload(wire::encode_command(*u.begins));
   f.transfers.unpacked(u, f.now);
-  const auto tell = [&](wire::call_outcome outcome, state::reply reply) {
+  const auto respond = [&](wire::call_outcome outcome, state::reply reply) {
     const auto q = f.out.take<read_query>(); // this server may not know yet that one has ended
     CHECK(q.request.mode == http::consistency::consistent);
     CHECK_FALSE(q.archive);
@@ -222,14 +222,14 @@ TEST_CASE("archive_transfers: the start of a restore is checked before it is pro
     write_result r{w.id, outcome, std::move(reply), {}, "some reason"};
     f.transfers.part_decided(e, r, f.now);
   };
-  tell(wire::call_outcome::unknown, true);
+  respond(wire::call_outcome::unknown, true);
   SECTION("it is going on") {
-    tell(wire::call_outcome::done, state::refusal{"another one is going on"});
+    respond(wire::call_outcome::done, state::refusal{"another one is going on"});
     f.check_calls_when_aborted(e, "another one is going on");
   }
   SECTION("its token is gone, or has lost the permission") {
     const auto* why = GENERATE("ACL not found", "Permission denied");
-    tell(wire::call_outcome::done, state::refusal{why});
+    respond(wire::call_outcome::done, state::refusal{why});
     f.check_calls_when_aborted(e, why, 403);
   }
   SECTION("nobody knows") {
@@ -242,7 +242,7 @@ TEST_CASE("archive_transfers: the start of a restore is checked before it is pro
     f.check_aborted(e.transfer->archive);
   }
   SECTION("it is not") {
-    tell(wire::call_outcome::done, true);
+    respond(wire::call_outcome::done, true);
     f.unpacked(f.out.take<unpack_archive>(), "rows", false);
     CHECK(*f.out.take<propose_write>().command == "rows");
   }

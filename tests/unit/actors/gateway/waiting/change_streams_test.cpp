@@ -67,7 +67,7 @@ struct streams_fixture : requested_fixture {
       requested.after = rows->reached;
     return nothing;
   }
-  void tell(const read_query& q, state::query_result found) {
+  void respond(const read_query& q, state::query_result found) {
     read_result r{q.id, std::move(found), 0, true};
     if (streams.answered(r, now))
       return;
@@ -95,7 +95,7 @@ struct streams_fixture : requested_fixture {
         if (waits(q, found))
           parked.push_back(std::move(q));
         else
-          tell(q, std::move(found));
+          respond(q, std::move(found));
       }
       for (auto& f : followers)
         busy = take(f) || busy;
@@ -110,7 +110,7 @@ struct streams_fixture : requested_fixture {
       }
       const auto q = std::move(*it);
       it = parked.erase(it);
-      tell(q, std::move(found));
+      respond(q, std::move(found));
     }
     pump();
   }
