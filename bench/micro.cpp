@@ -10,7 +10,7 @@
 
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
-  belay::bench::world_size size;
+  belay::bench::state_size size;
   for (int i = 1; i < argc; ++i)
     if (std::sscanf(argv[i], "--keys=%zu", &size.keys) != 1 &&
         std::sscanf(argv[i], "--watchers=%zu", &size.watchers) != 1 &&

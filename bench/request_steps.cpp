@@ -70,7 +70,7 @@ std::string request_text(const std::string& first_line, const std::string& body 
   return text + "Accept-Encoding: identity\r\n\r\n" + body;
 }
 
-std::string transaction_body(const world_size& size, std::size_t version) {
+std::string transaction_body(const state_size& size, std::size_t version) {
   std::string body = "[";
   for (std::size_t i = 0; i < in_transaction; ++i) {
     body += i == 0 ? "" : ",";
@@ -81,9 +81,9 @@ std::string transaction_body(const world_size& size, std::size_t version) {
   return body + "]";
 }
 
-class world {
+class bench_state {
 public:
-  explicit world(const world_size& size) {
+  explicit bench_state(const state_size& size) {
     settings.node_name = "n1";
     rules.body_limit = [](std::string_view, std::string_view) { return http::body_limit{std::size_t{1} << 24}; };
     for (std::size_t i = 0; i < size.keys; ++i)
@@ -193,7 +193,7 @@ public:
 };
 
 template <class Action>
-Action action_of(world& w, const std::string& bytes) {
+Action action_of(bench_state& w, const std::string& bytes) {
   auto parsed = w.understand(bytes);
   auto* action = std::get_if<Action>(&parsed.action);
   INVARIANT(action != nullptr);
@@ -202,8 +202,8 @@ Action action_of(world& w, const std::string& bytes) {
 
 } // namespace
 
-std::vector<request_step> request_steps(world_size size) {
-  const auto w = std::make_shared<world>(size);
+std::vector<request_step> request_steps(state_size size) {
+  const auto w = std::make_shared<bench_state>(size);
   const auto get_bytes = request_text("GET /v1/kv/bench/k00000042?consistent");
   const auto put_bytes = request_text("PUT /v1/kv/bench/k00000042", some_value(7, size.value_bytes));
   const auto txn_bytes = request_text("PUT /v1/txn", transaction_body(size, 0));

@@ -14,13 +14,13 @@ struct request_step {
   std::function<void()> run; ///< once; may be repeated
 };
 
-struct world_size {
+struct state_size {
   std::size_t keys = 10'000;
   std::size_t value_bytes = 256;
   std::size_t watchers = 1'000; ///< half of them watch one key, the others one each
 };
 
 /// All use one state of that size; besides its keys there are a thousand below one prefix.
-std::vector<request_step> request_steps(world_size size = {});
+std::vector<request_step> request_steps(state_size size = {});
 
 } // namespace belay::bench

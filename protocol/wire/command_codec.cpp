@@ -49,15 +49,15 @@ constexpr std::uint8_t version_with_later = 2, version_with_latest = 3;
 constexpr std::uint8_t version_with_needs = 2;
 constexpr std::size_t needed_version_max = 32;
 constexpr std::uint8_t noted_bool = 5, decided_before = 128;
-constexpr std::uint8_t first_place_behind_noted = 6;
+constexpr std::uint8_t first_number_after_noted = 6;
 static_assert(std::is_same_v<std::variant_alternative_t<noted_bool, state::plain_reply>, state::acl_row>);
 
 /// The number of a reply's position in state::plain_reply, and its inverse.
-constexpr std::uint8_t number_of_place(std::size_t place) {
-  return static_cast<std::uint8_t>(place < noted_bool ? place : place + 1);
+constexpr std::uint8_t number_of_alternative(std::size_t alternative) {
+  return static_cast<std::uint8_t>(alternative < noted_bool ? alternative : alternative + 1);
 }
-constexpr std::size_t place_of_number(std::uint8_t number) {
-  return number < first_place_behind_noted ? number : std::size_t{number} - 1;
+constexpr std::size_t alternative_of_number(std::uint8_t number) {
+  return number < first_number_after_noted ? number : std::size_t{number} - 1;
 }
 
 // ---- commands
@@ -209,9 +209,9 @@ void get_row(byte_reader& r, std::shared_ptr<const Record>& row) {
 }
 
 template <class... Rows>
-void get_result_row(byte_reader& r, std::uint8_t place, std::variant<Rows...>& row) {
+void get_result_row(byte_reader& r, std::uint8_t alternative, std::variant<Rows...>& row) {
   std::uint8_t i = 0;
-  const bool known = ((place == i++ ? (get_row(r, row.template emplace<Rows>()), true) : false) || ...);
+  const bool known = ((alternative == i++ ? (get_row(r, row.template emplace<Rows>()), true) : false) || ...);
   if (!known)
     r.fail();
 }
@@ -236,9 +236,9 @@ void put_body(byte_writer& w, const Body& body) {
 void get_body(byte_reader& r, state::txn_reply& t) {
   for (auto n = read_count(r); n > 0 && r.ok(); --n) {
     auto& result = t.results.emplace_back();
-    const auto place = r.u8();
+    const auto alternative = r.u8();
     result.with_value = r.boolean();
-    get_result_row(r, place, result.row);
+    get_result_row(r, alternative, result.row);
   }
   read_value(r, t.errors);
 }
@@ -253,9 +253,9 @@ void get_body(byte_reader& r, Body& body) {
 }
 
 template <class... Bodies>
-bool get_plain(byte_reader& r, std::size_t place, std::variant<Bodies...>& out) {
+bool get_plain(byte_reader& r, std::size_t alternative, std::variant<Bodies...>& out) {
   std::size_t i = 0;
-  return ((place == i++ ? (get_body(r, out.template emplace<Bodies>()), true) : false) || ...);
+  return ((alternative == i++ ? (get_body(r, out.template emplace<Bodies>()), true) : false) || ...);
 }
 
 // ---- rows
@@ -555,7 +555,7 @@ std::string encode_reply(const state::reply& reply) {
     w.u8(decided_before);
     w.varint(reply.decided_at.value);
   }
-  w.u8(noted ? noted_bool : number_of_place(reply.index()));
+  w.u8(noted ? noted_bool : number_of_alternative(reply.index()));
   std::visit([&](const auto& body) { put_body(w, body); }, static_cast<const state::plain_reply&>(reply));
   if (noted)
     write_record(w, reply.note);
@@ -567,19 +567,19 @@ std::optional<state::reply> decode_reply(std::string_view bytes) {
   if (r.u8() != version)
     return std::nullopt;
   state::reply reply;
-  auto place = r.u8();
-  if (place == decided_before) {
+  auto alternative = r.u8();
+  if (alternative == decided_before) {
     reply.decided_at.value = r.varint();
     if (reply.decided_at.is_zero())
       r.fail();
-    place = r.u8();
+    alternative = r.u8();
   }
-  if (place == noted_bool) {
+  if (alternative == noted_bool) {
     static_cast<state::plain_reply&>(reply) = r.boolean();
     read_record(r, reply.note);
     if (reply.note == state::lock_note{})
       r.fail(); // would be a plain bool: the encoding of a reply is unique
-  } else if (!get_plain(r, place_of_number(place), static_cast<state::plain_reply&>(reply)))
+  } else if (!get_plain(r, alternative_of_number(alternative), static_cast<state::plain_reply&>(reply)))
     r.fail();
   if (!r.complete())
     return std::nullopt;

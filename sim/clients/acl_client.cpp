@@ -12,7 +12,7 @@ namespace belay::sim {
 
 namespace {
 
-constexpr std::size_t policy_places = 4, role_places = 2, token_places = 6;
+constexpr std::size_t policies_max = 4, roles_max = 2, tokens_max = 6;
 constexpr std::uint64_t rules_max = 5;
 // Above those of sessions (lock_client).
 constexpr std::uint64_t ids_from = std::uint64_t{0xac1} << 48;
@@ -102,7 +102,7 @@ std::string some_rules(std::uint64_t drawn) {
 
 } // namespace
 
-known_access::known_access() : policies_(policy_places), roles_(role_places), tokens_(token_places) {}
+known_access::known_access() : policies_(policies_max), roles_(roles_max), tokens_(tokens_max) {}
 
 std::string known_access::fresh_id() {
   return uuid_of(ids_from, ++ids_);

@@ -56,7 +56,7 @@ constexpr shape shapes[] = {
     {"r", claim_kind::rw},       {"s/3", claim_kind::semaphore}, {"s/3", claim_kind::semaphore},
     {"e", claim_kind::election}, {"a", claim_kind::rw}, // sometimes of another kind
 };
-constexpr std::uint64_t semaphore_places = 3;
+constexpr std::uint64_t claimed_permits_max = 3;
 constexpr auto semaphore = "s/3";
 
 constexpr milliseconds waits[] = {milliseconds(0), milliseconds(300), milliseconds(2'000), milliseconds(6'000)};
@@ -237,9 +237,9 @@ state::claim_ask claims_client::fresh_ask(std::uint64_t drawn) {
   if (spare_part(drawn) % 4 != 3)
     a.kind = s.kind;
   if (s.kind == claim_kind::semaphore) {
-    a.limit = semaphore_places;
+    a.limit = claimed_permits_max;
     if (pause_part(drawn) % 2 == 0)
-      a.permits = 1 + pause_part(drawn) / 2 % semaphore_places;
+      a.permits = 1 + pause_part(drawn) / 2 % claimed_permits_max;
   }
   if (s.kind == claim_kind::rw && pause_part(drawn) % 3 != 0)
     a.mode = state::claim_mode::shared;

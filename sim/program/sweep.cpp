@@ -143,7 +143,7 @@ public:
   }
 
 private:
-  using place = std::list<worker>::iterator;
+  using worker_iterator = std::list<worker>::iterator;
 
   /// The next few seeds; few, so that all workers end at about the same time.
   seed_range batch() {
@@ -217,7 +217,7 @@ private:
   /// Waits briefly for an event of a worker.
   void listen() {
     std::vector<pollfd> polled;
-    std::vector<place> who;
+    std::vector<worker_iterator> who;
     for (auto w = workers_.begin(); w != workers_.end(); ++w) {
       polled.push_back({w->socket, POLLIN, 0});
       who.push_back(w);
@@ -234,7 +234,7 @@ private:
         w = w->todo.next >= limit_ ? dismiss(w) : std::next(w);
   }
 
-  void hear(place w) {
+  void hear(worker_iterator w) {
     if (!receive_some(w->socket, w->buffer)) {
       lost(w, std::nullopt);
       return;
@@ -287,7 +287,7 @@ private:
       options_.on_report(r);
   }
 
-  void watch_the_clock(place w) {
+  void watch_the_clock(worker_iterator w) {
     if (options_.wall_limit.count() > 0 && std::chrono::steady_clock::now() - w->since > options_.wall_limit)
       lost(w, report_of_timeout(w->todo.next, options_.wall_limit));
   }
@@ -303,7 +303,7 @@ private:
 
   /// The worker is unusable.
   /// @param why absent: it died by itself
-  void lost(place w, std::optional<run_report> why) {
+  void lost(worker_iterator w, std::optional<run_report> why) {
     if (why)
       ::kill(w->pid, SIGKILL);
     int wait_status = 0;
@@ -319,7 +319,7 @@ private:
   }
 
   /// It has nothing to do, or its result is not needed.
-  place dismiss(place w) {
+  worker_iterator dismiss(worker_iterator w) {
     ::kill(w->pid, SIGKILL);
     while (::waitpid(w->pid, nullptr, 0) < 0 && errno == EINTR)
       ;

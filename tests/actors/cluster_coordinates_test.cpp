@@ -19,7 +19,7 @@ cluster_options measuring() {
   return o;
 }
 
-std::vector<std::string> places_at(cluster_fixture& c, std::size_t node) {
+std::vector<std::string> coordinates_at(cluster_fixture& c, std::size_t node) {
   const auto r = c.found(c.read(node, state::coordinate_nodes{}, consistency::stale));
   std::vector<std::string> out;
   if (const auto* found = r.found())
@@ -28,7 +28,7 @@ std::vector<std::string> places_at(cluster_fixture& c, std::size_t node) {
   return out;
 }
 
-coordinates::row place(const std::string& node, double x) {
+coordinates::row row_of(const std::string& node, double x) {
   coordinates::row r{node, {}, {}, 0};
   r.at.vec[0] = x;
   return r;
@@ -48,14 +48,14 @@ TEST_CASE("three servers know the coordinates of each other, and those a client 
   cluster_fixture c(measuring());
   c.leader();
   for (std::size_t i = 0; i < 3; ++i)
-    REQUIRE(c.until([&] { return places_at(c, i).size() == 3; }));
+    REQUIRE(c.until([&] { return coordinates_at(c, i).size() == 3; }));
 
   add_node(c, "far");
   add_node(c, "near");
-  c.put_coordinate(1, place("far", 5));
-  c.put_coordinate(2, place("near", 1));
+  c.put_coordinate(1, row_of("far", 5));
+  c.put_coordinate(2, row_of("near", 1));
   for (std::size_t i = 0; i < 3; ++i) {
-    REQUIRE(c.until([&] { return places_at(c, i).size() == 5; }));
+    REQUIRE(c.until([&] { return coordinates_at(c, i).size() == 5; }));
     state::query q = state::catalog_nodes{};
     q.near = "far";
     const auto r = c.found(c.read(i, q, consistency::stale));
@@ -68,19 +68,19 @@ TEST_CASE("three servers know the coordinates of each other, and those a client 
   // Each server sends its own coordinate periodically; a new one gets the rest from the others.
   c.crash(0);
   c.start(0);
-  REQUIRE(c.until([&] { return places_at(c, 0).size() == 5; }));
+  REQUIRE(c.until([&] { return coordinates_at(c, 0).size() == 5; }));
 }
 
 TEST_CASE("a query that waits for coordinates is woken when they change", "[actors][coordinates]") {
   cluster_fixture c(measuring());
   c.leader();
-  REQUIRE(c.until([&] { return places_at(c, 1).size() == 3; }));
+  REQUIRE(c.until([&] { return coordinates_at(c, 1).size() == 3; }));
   c.pass(seconds(40)); // coordinates stay: round trips take no time here
   const auto index = index_of(c.found(c.read(1, state::coordinate_nodes{}, consistency::stale)));
   const auto waiting = c.read(1, state::coordinate_nodes{}, consistency::stale, index, seconds(300));
   c.settle();
   add_node(c, "far");
-  c.put_coordinate(2, place("far", 5));
+  c.put_coordinate(2, row_of("far", 5));
   REQUIRE(c.until([&] { return c.answered(waiting); }));
   CHECK(index_of(c.found(waiting)) > index);
 }
@@ -89,18 +89,18 @@ TEST_CASE("a query that waits for coordinates is woken when they change", "[acto
 TEST_CASE("nothing is sent to servers that have not announced that they support it", "[actors][coordinates]") {
   cluster_fixture c; // none of them measures
   c.leader();
-  c.put_coordinate(0, place("node", 5));
+  c.put_coordinate(0, row_of("node", 5));
   c.pass(seconds(30));
   for (std::size_t to = 0; to < 3; ++to) {
     CHECK(c.net().sent<wire::coordinate_probe>(to).empty());
     CHECK(c.net().sent<wire::coordinate_news>(to).empty());
   }
   // A frame that arrives all the same is ignored.
-  coordinates::row r = place("far", 1);
+  coordinates::row r = row_of("far", 1);
   r.stamp = 1;
   c.net().inject(0, 1, wire::coordinate_news{{r}});
   c.net().inject(0, 1, wire::coordinate_probe{5});
   c.pass(seconds(5));
   CHECK(c.net().sent<wire::coordinate_answer>(0).empty());
-  CHECK(places_at(c, 1).empty());
+  CHECK(coordinates_at(c, 1).empty());
 }

@@ -159,10 +159,10 @@ std::string replay_server::not_ready() {
 
 std::uint64_t replay_server::newest_index() const {
   std::uint64_t newest = 0;
-  for (const auto& place : {std::string("/v1/kv/?recurse"), std::string("/v1/session/list"),
-                            std::string("/v1/catalog/nodes"), std::string("/v1/catalog/services"),
-                            std::string("/v1/health/state/any"), "/v1/catalog/node/" + plain_text(facts_.at("node"))}) {
-    auto r = ask("GET", place);
+  for (const auto& path : {std::string("/v1/kv/?recurse"), std::string("/v1/session/list"),
+                           std::string("/v1/catalog/nodes"), std::string("/v1/catalog/services"),
+                           std::string("/v1/health/state/any"), "/v1/catalog/node/" + plain_text(facts_.at("node"))}) {
+    auto r = ask("GET", path);
     if (const auto* index = r.header("X-Consul-Index"))
       newest = std::max<std::uint64_t>(newest, std::stoull(*index));
   }

@@ -17,21 +17,21 @@ namespace json = boost::json;
 using namespace belay::actors;
 
 /// Each position is in the text, and of an existing value.
-void check_places(const file_locations& locations, const json::value& v, std::size_t lines, std::size_t bytes) {
-  for (const auto& [name, place] : locations.members) {
-    HOLDS(place.at.line >= 1);
-    HOLDS(place.at.line <= lines);
-    HOLDS(place.at.column >= 1);
-    HOLDS(place.at.column <= bytes + 2);
+void check_locations(const file_locations& locations, const json::value& v, std::size_t lines, std::size_t bytes) {
+  for (const auto& [name, location] : locations.members) {
+    HOLDS(location.at.line >= 1);
+    HOLDS(location.at.line <= lines);
+    HOLDS(location.at.column >= 1);
+    HOLDS(location.at.column <= bytes + 2);
     HOLDS(v.is_object());
     const auto* member = v.get_object().if_contains(name);
     HOLDS(member != nullptr);
-    check_places(place, *member, lines, bytes);
+    check_locations(location, *member, lines, bytes);
   }
   HOLDS(locations.elements.empty() || v.is_array());
   HOLDS(locations.elements.empty() || locations.elements.size() <= v.get_array().size());
   for (std::size_t i = 0; i < locations.elements.size(); ++i)
-    check_places(locations.elements[i], v.get_array()[i], lines, bytes);
+    check_locations(locations.elements[i], v.get_array()[i], lines, bytes);
 }
 
 } // namespace
@@ -49,7 +49,7 @@ config_finding fuzz_config(std::string_view bytes) {
     return config_finding::refused;
   }
   const auto& response = std::get<config_text>(read);
-  check_places(response.locations, response.values, lines, text.size());
+  check_locations(response.locations, response.values, lines, text.size());
   // Its values, written as JSON, are read as the same values.
   const auto again = parse_config_json(json::serialize(response.values));
   HOLDS(std::holds_alternative<config_text>(again));

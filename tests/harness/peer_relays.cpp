@@ -99,12 +99,12 @@ public:
 
   /// What to poll for at that end.
   /// @param in, out whether data from there, and to there, may pass
-  pollfd wanted(std::size_t place, bool in, bool out) const {
-    const auto& e = ends_[place];
+  pollfd wanted(std::size_t side, bool in, bool out) const {
+    const auto& e = ends_[side];
     short events = 0;
     if (in && connected() && e.unsent.empty())
       events |= POLLIN;
-    if (out && connected() && !ends_[1 - place].unsent.empty())
+    if (out && connected() && !ends_[1 - side].unsent.empty())
       events |= POLLOUT;
     // A descriptor without events is not polled: if it is closed, poll() would report it again and
     // again.
@@ -112,10 +112,10 @@ public:
   }
 
   /// Moves bytes that come from that end.
-  void move(std::size_t place) {
+  void move(std::size_t side) {
     if (over() || !connected())
       return;
-    auto& e = ends_[place];
+    auto& e = ends_[side];
     if (e.unsent.empty()) {
       e.unsent.resize(piece_bytes);
       const auto n = recv(e.fd, e.unsent.data(), e.unsent.size(), 0);
@@ -125,7 +125,7 @@ public:
     }
     if (e.unsent.empty())
       return;
-    const auto n = send(ends_[1 - place].fd, e.unsent.data(), e.unsent.size(), MSG_NOSIGNAL);
+    const auto n = send(ends_[1 - side].fd, e.unsent.data(), e.unsent.size(), MSG_NOSIGNAL);
     if (n > 0)
       e.unsent.erase(0, static_cast<std::size_t>(n));
     else if (n < 0 && !would_wait())

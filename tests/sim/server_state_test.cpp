@@ -17,7 +17,7 @@ constexpr auto directory = simulated_disk::data_directory;
 constexpr auto uuid = "11111111-2222-4333-8444-555555555555";
 
 /// A server that is restarted repeatedly on one disk.
-struct place {
+struct state_folder {
   simulated_disk disk{8192};
   sim::tape dullest{0, {}};
   std::uint64_t next_id = 7;
@@ -54,7 +54,7 @@ struct place {
 } // namespace
 
 TEST_CASE("server_state: what a server must remember survives a power loss") {
-  place p;
+  state_folder p;
   const auto who = p.joins_and_ends();
   const auto again = p.open();
   REQUIRE(again.ok());
@@ -68,7 +68,7 @@ TEST_CASE("server_state: what a server must remember survives a power loss") {
 }
 
 TEST_CASE("server_state: without its log a member does not start, and continues when it is mounted again") {
-  place p;
+  state_folder p;
   p.joins_and_ends();
   p.disk.lose(simulated_disk::part::log);
   const auto who = p.open();
@@ -82,7 +82,7 @@ TEST_CASE("server_state: without its log a member does not start, and continues 
 }
 
 TEST_CASE("server_state: a log without its identity is left alone; without both it is another server") {
-  place p;
+  state_folder p;
   const auto before = p.joins_and_ends();
   p.next_id = 8;
   p.disk.lose(simulated_disk::part::identity);

@@ -27,10 +27,10 @@ using storage::lmdb_checkpoint;
 
 namespace {
 
-using places = std::map<std::pair<std::uint64_t, std::uint64_t>, std::string>;
+using kept_rows = std::map<std::pair<std::uint64_t, std::uint64_t>, std::string>;
 struct window {
   std::uint64_t floor = 0;
-  places rows;
+  kept_rows rows;
   bool operator==(const window&) const = default;
 };
 
@@ -249,7 +249,7 @@ TEST_CASE("a large window is written in parts, and grows with its file") {
     return d;
   };
   const auto larger = [](window w) {
-    for (auto& [place, value] : w.rows)
+    for (auto& [position, value] : w.rows)
       value += std::string(20'000, 'x');
     return w;
   };
@@ -314,16 +314,16 @@ TEST_CASE("changed bytes in the window are found, and the next one is whole") {
   std::string damaged;
   SECTION("a change") {
     damaged = buffer.str();
-    const auto place = damaged.find(value_of(77, 1));
-    REQUIRE(place != std::string::npos);
-    damaged[place] ^= 1;
+    const auto offset = damaged.find(value_of(77, 1));
+    REQUIRE(offset != std::string::npos);
+    damaged[offset] ^= 1;
   }
   SECTION("the position of a change") {
     damaged = buffer.str();
     const std::string key("\0\0\0\0\0\0\0\x4d\0\0\0\0\0\0\0\1", 16);
     REQUIRE(damaged.find(key) != std::string::npos);
-    for (auto place = damaged.find(key); place != std::string::npos; place = damaged.find(key, place + 1))
-      damaged[place + 15] = 2;
+    for (auto offset = damaged.find(key); offset != std::string::npos; offset = damaged.find(key, offset + 1))
+      damaged[offset + 15] = 2;
   }
   SECTION("all of it") {
     damaged = std::string(8192, 'x');

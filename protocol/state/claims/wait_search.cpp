@@ -206,7 +206,7 @@ wait_graph waits_of(const tables& t) {
   };
   t.claims.claims.for_each_line([&](const claim_line& line) {
     const claim_record* before = nullptr;
-    for (const auto& [place, waiter] : line.queue) {
+    for (const auto& [number, waiter] : line.queue) {
       if (graph.cut)
         return;
       std::size_t shown = 0;

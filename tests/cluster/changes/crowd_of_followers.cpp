@@ -56,7 +56,7 @@ public:
       thread_.join();
   }
   const std::string& name() const { return name_; }
-  change_position place() const { return cursor_; }
+  change_position position() const { return cursor_; }
 
   /// What was wrong. @pre joined
   std::vector<std::string> complaints() const {

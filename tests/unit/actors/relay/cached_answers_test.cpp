@@ -98,8 +98,8 @@ struct client final : public answer_listener {
   std::unique_ptr<relayed_call> call;
 };
 
-struct world {
-  explicit world(std::function<void(cached_answers_settings&)> change = {}) {
+struct cache_fixture {
+  explicit cache_fixture(std::function<void(cached_answers_settings&)> change = {}) {
     cached_answers_settings s;
     s.now = [this] { return now; };
     if (change)
@@ -143,7 +143,7 @@ http::cached_read datacenters() {
 } // namespace
 
 TEST_CASE("cache: the first request waits for servers, the next does not", "[cached_answers]") {
-  world w;
+  cache_fixture w;
   const auto first = w.ask("", service("web")), beside = w.ask("", service("web"));
   CHECK(w.servers.begun == 1); // one request for both
   CHECK(w.servers.calls.front()->request.target == "/v1/health/service/web");
@@ -172,7 +172,7 @@ TEST_CASE("cache: the first request waits for servers, the next does not", "[cac
 }
 
 TEST_CASE("cache: the response for one token is returned for no other token", "[cached_answers]") {
-  world w;
+  cache_fixture w;
   const auto one = w.ask("token-1", service("web"));
   REQUIRE(w.servers.calls.front()->request.headers == header_list{{"X-Consul-Token", "token-1"}});
   w.now += seconds(1);
@@ -193,7 +193,7 @@ TEST_CASE("cache: the response for one token is returned for no other token", "[
 
 TEST_CASE("cache: a query that waits for a change gets it, or the present value at the end of the wait",
           "[cached_answers]") {
-  world w;
+  cache_fixture w;
   w.ask("", service("web"));
   w.pass(seconds(1));
   w.servers.answer("[1]", 7);
@@ -226,7 +226,7 @@ TEST_CASE("cache: a query that waits for a change gets it, or the present value 
 
 // Its client may be gone: its connection does not wait any longer; others of the same entry do.
 TEST_CASE("cache: a request of a client that may be gone gets the present value", "[cached_answers]") {
-  world w;
+  cache_fixture w;
   w.ask("", service("web"));
   w.pass(seconds(1));
   w.servers.answer("[1]", 7);
@@ -247,7 +247,7 @@ TEST_CASE("cache: a request of a client that may be gone gets the present value"
 }
 
 TEST_CASE("cache: without servers the last response stays, with its age", "[cached_answers]") {
-  world w;
+  cache_fixture w;
   w.ask("", service("web"));
   w.pass(seconds(1));
   w.servers.answer("[1]", 7);
@@ -270,7 +270,7 @@ TEST_CASE("cache: without servers the last response stays, with its age", "[cach
 }
 
 TEST_CASE("cache: max-age, must-revalidate and stale-if-error count where nothing is refreshed", "[cached_answers]") {
-  world w;
+  cache_fixture w;
   w.ask("", datacenters());
   w.servers.answer("[\"dc1\"]", 0);
   CHECK(w.servers.calls.empty());
@@ -302,7 +302,7 @@ TEST_CASE("cache: max-age, must-revalidate and stale-if-error count where nothin
 }
 
 TEST_CASE("cache: entries, bytes and time are bounded", "[cached_answers]") {
-  world w([](cached_answers_settings& s) {
+  cache_fixture w([](cached_answers_settings& s) {
     s.entries_max = 3;
     s.bytes_max = 4000;
     s.answer_bytes_max = 2000;
@@ -352,7 +352,7 @@ TEST_CASE("cache: entries, bytes and time are bounded", "[cached_answers]") {
 }
 
 TEST_CASE("cache: changes in quick succession are fetched ten times a second", "[cached_answers]") {
-  world w;
+  cache_fixture w;
   w.ask("", service("web"));
   w.servers.answer("[1]", 1);
   for (int i = 2; i < 20; ++i) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t today = 1'790'000'000'000; // ms since 1970
 
-coordinate place(double x) {
+coordinate coordinate_at(double x) {
   coordinate c;
   c.vec[0] = x;
   return c;
@@ -93,24 +93,24 @@ TEST_CASE("a lone node reports that it is at the origin, after a while") {
 TEST_CASE("a coordinate that a client reports to one server reaches all a second later, and the newer one counts") {
   servers s(3);
   s.seconds(2);
-  CHECK(s.all[0].put("far", "", place(1), s.wall()));
+  CHECK(s.all[0].put("far", "", coordinate_at(1), s.wall()));
   s.second();
   REQUIRE(s.known(2, "far"));
-  CHECK(s.all[2].put("FAR", "", place(2), 5)); // its clock is decades behind
+  CHECK(s.all[2].put("FAR", "", coordinate_at(2), 5)); // its clock is decades behind
   s.second();
   for (std::size_t i = 0; i < 3; ++i) {
-    CHECK(s.known(i, "far")->at == place(2));
+    CHECK(s.known(i, "far")->at == coordinate_at(2));
     CHECK(s.known(i, "far")->node == "FAR");
   }
-  s.all[1].received({{{"far", "", place(3), 1}}}, s.wall()); // older than the known one
-  CHECK(s.known(1, "far")->at == place(2));
+  s.all[1].received({{{"far", "", coordinate_at(3), 1}}}, s.wall()); // older than the known one
+  CHECK(s.known(1, "far")->at == coordinate_at(2));
 }
 
 TEST_CASE("rows are sent by the server that received them, and all of them to a reconnected one") {
   servers s(3);
   s.seconds(2);
   for (int i = 0; i < 1000; ++i)
-    REQUIRE(s.all[0].put("n" + std::to_string(i), "", place(i), s.wall()));
+    REQUIRE(s.all[0].put("n" + std::to_string(i), "", coordinate_at(i), s.wall()));
   s.rows_sent = 0;
   s.seconds(4);
   CHECK(s.all[1].known().size() >= 1000);
@@ -119,7 +119,7 @@ TEST_CASE("rows are sent by the server that received them, and all of them to a 
   s.peers[2].clear();
   s.peers[0].erase(node_id{3});
   s.peers[1].erase(node_id{3});
-  s.all[0].put("later", "", place(7), s.wall());
+  s.all[0].put("later", "", coordinate_at(7), s.wall());
   s.seconds(3);
   CHECK_FALSE(s.known(2, "later"));
   s.peers[1].insert(node_id{3}); // only a server that the client did not use can reach it
@@ -130,27 +130,28 @@ TEST_CASE("rows are sent by the server that received them, and all of them to a 
 TEST_CASE("the number of rows is limited: the oldest is dropped") {
   exchange e("s0", 1);
   for (std::size_t i = 0; i < rows_max + 10; ++i)
-    REQUIRE(e.put("n" + std::to_string(i), "", place(1), today));
+    REQUIRE(e.put("n" + std::to_string(i), "", coordinate_at(1), today));
   CHECK(e.known().size() == rows_max);
   CHECK_FALSE(e.known().find(table::key_of("n9", {})));
   CHECK(e.known().find(table::key_of("n10", {})));
   for (int i = 0; i < 100; ++i) // repeats of one coordinate are one row
-    e.put("n10", "", place(i), today);
+    e.put("n10", "", coordinate_at(i), today);
   CHECK(e.known().size() == rows_max);
   CHECK(e.known().find(table::key_of("n11", {})));
 }
 
 TEST_CASE("invalid rows are not accepted") {
   exchange e("s0", 1);
-  auto bad = place(std::numeric_limits<double>::infinity());
+  auto bad = coordinate_at(std::numeric_limits<double>::infinity());
   CHECK_FALSE(e.put("n", "", bad, today));
-  CHECK_FALSE(e.put("", "", place(1), today));
-  CHECK_FALSE(e.put(std::string(name_bytes_max + 1, 'n'), "", place(1), today));
-  CHECK_FALSE(e.put("n", std::string(segment_bytes_max + 1, 's'), place(1), today));
-  e.received({{{"n", "", bad, today}, {"far", "", place(1), UINT64_MAX}, {"s0", "", place(1), today}}}, today);
+  CHECK_FALSE(e.put("", "", coordinate_at(1), today));
+  CHECK_FALSE(e.put(std::string(name_bytes_max + 1, 'n'), "", coordinate_at(1), today));
+  CHECK_FALSE(e.put("n", std::string(segment_bytes_max + 1, 's'), coordinate_at(1), today));
+  e.received({{{"n", "", bad, today}, {"far", "", coordinate_at(1), UINT64_MAX}, {"s0", "", coordinate_at(1), today}}},
+             today);
   CHECK(e.known().size() == 0); // not even of this server itself, which knows better
   CHECK(e.known().newest() == 0);
-  CHECK(e.put("n", "", place(1), today));
+  CHECK(e.put("n", "", coordinate_at(1), today));
 }
 
 TEST_CASE("only the answer to the last question is a measurement") {
@@ -160,21 +161,21 @@ TEST_CASE("only the answer to the last question is a measurement") {
   REQUIRE(sent.size() == 1);
   const auto& p = std::get<probe>(sent[0].second);
   const auto before = e.own();
-  CHECK_FALSE(e.answered(other_peer, {p.sent_ns, place(1)}, 5s + 2ms));
-  CHECK_FALSE(e.answered(peer, {p.sent_ns - 1, place(1)}, 5s + 2ms));
+  CHECK_FALSE(e.answered(other_peer, {p.sent_ns, coordinate_at(1)}, 5s + 2ms));
+  CHECK_FALSE(e.answered(peer, {p.sent_ns - 1, coordinate_at(1)}, 5s + 2ms));
   CHECK(e.own() == before);
-  CHECK(e.answered(peer, {p.sent_ns, place(1)}, 5s + 2ms));
-  CHECK_FALSE(e.answered(peer, {p.sent_ns, place(1)}, 5s + 3ms));
+  CHECK(e.answered(peer, {p.sent_ns, coordinate_at(1)}, 5s + 2ms));
+  CHECK_FALSE(e.answered(peer, {p.sent_ns, coordinate_at(1)}, 5s + 3ms));
   CHECK_FALSE(e.own() == before);
 }
 
 TEST_CASE("coordinates are forwarded once a second at most, and only if they have changed") {
   exchange e("s0", 1);
   CHECK(e.take_changed(1s) == nullptr);
-  e.put("a", "", place(1), today);
+  e.put("a", "", coordinate_at(1), today);
   const auto first = e.take_changed(1s);
   REQUIRE(first);
-  e.put("b", "", place(1), today);
+  e.put("b", "", coordinate_at(1), today);
   CHECK(e.take_changed(1500ms) == nullptr);
   CHECK(first->size() == 1); // what was returned does not change
   const auto second = e.take_changed(2s);
@@ -187,10 +188,10 @@ TEST_CASE("coordinates are forwarded once a second at most, and only if they hav
 // lib/rtt.go of Consul, Intersect().
 TEST_CASE("distances are between coordinates of the same segment") {
   exchange e("s0", 1);
-  e.put("server", "", place(0), today);
-  e.put("server", "alpha", place(10), today);
-  e.put("client", "alpha", place(11), today);
-  e.put("other", "beta", place(11), today);
+  e.put("server", "", coordinate_at(0), today);
+  e.put("server", "alpha", coordinate_at(10), today);
+  e.put("client", "alpha", coordinate_at(11), today);
+  e.put("other", "beta", coordinate_at(11), today);
   const distances from_client(&e.known(), "client");
   CHECK(from_client.to("server").value() < 1100ms);
   CHECK_FALSE(from_client.to("other"));

@@ -31,7 +31,7 @@ std::string text(std::string_view prefix, int n) {
 }
 
 /// Entries go to the machine itself: a driver recounts all rows after some of them.
-struct world {
+struct prepared_state {
   machine m;
   cluster_time now{1'000};
   int newest_id = 1'000'000;
@@ -107,7 +107,7 @@ struct world {
 struct entry {
   const char* name;
   /// Creates the state, and returns the command to measure.
-  std::function<command(world&)> prepare;
+  std::function<command(prepared_state&)> prepare;
   bool refused = false; ///< after a search, or because of a bound
 };
 using entries = std::vector<entry>;
@@ -119,13 +119,13 @@ command from_client(command c) {
 
 // ---- states
 
-void many_keys(world& w, const std::string& prefix, int n = many) {
+void many_keys(prepared_state& w, const std::string& prefix, int n = many) {
   for (int i = 0; i < n; ++i)
     w.set(text(prefix, i));
 }
 
 /// As many as permitted, with many lengths, each of which must be looked up for a key.
-void all_guards(world& w, int holders = 1) {
+void all_guards(prepared_state& w, int holders = 1) {
   w.node("n");
   for (int i = 0; i < holders; ++i)
     REQUIRE(w.asks("guarding", w.open(), {}, permits(1, claim_permits_max)) == "held");
@@ -138,7 +138,7 @@ void all_guards(world& w, int holders = 1) {
 }
 
 /// A holder, and as many waiters as permitted.
-void full_queue(world& w, const std::string& name, const claims_driver::change& holder,
+void full_queue(prepared_state& w, const std::string& name, const claims_driver::change& holder,
                 const claims_driver::change& waiter, std::uint64_t left = 0) {
   w.node("n");
   REQUIRE(w.asks(name, w.open(), "holder", holder) == "held");
@@ -147,7 +147,7 @@ void full_queue(world& w, const std::string& name, const claims_driver::change& 
 }
 
 /// @returns the holder's session
-std::string full_lock_queue(world& w, const std::string& key, std::uint64_t left = 0) {
+std::string full_lock_queue(prepared_state& w, const std::string& key, std::uint64_t left = 0) {
   w.node("n");
   const auto s = w.open();
   w.lock(key, s);
@@ -161,7 +161,7 @@ std::string full_lock_queue(world& w, const std::string& key, std::uint64_t left
 }
 
 /// Holders of one semaphore wait for those of another, as many as fit into a queue (B5).
-void two_semaphores(world& w) {
+void two_semaphores(prepared_state& w) {
   w.node("n");
   constexpr int n = 4'900;
   std::vector<std::string> first;
@@ -174,7 +174,7 @@ void two_semaphores(world& w) {
 }
 
 /// @returns a session with many locks and claims
-std::string rich_session(world& w, int n = 20'000) {
+std::string rich_session(prepared_state& w, int n = 20'000) {
   w.node("n");
   const auto s = w.open();
   for (int i = 0; i < n; ++i) {
@@ -185,14 +185,14 @@ std::string rich_session(world& w, int n = 20'000) {
 }
 
 /// `n` services on one node.
-void large_node(world& w, int n = 20'000) {
+void large_node(prepared_state& w, int n = 20'000) {
   w.node("big");
   for (int i = 0; i < n; ++i) {
     catalog_register r;
     r.node.node = "big";
     r.node.address = "10.0.0.1";
-    r.service = world::service_row("big", text("s", i), text("name", i % 100));
-    r.checks.push_back(world::check_row("big", text("c", i)));
+    r.service = prepared_state::service_row("big", text("s", i), text("name", i % 100));
+    r.checks.push_back(prepared_state::check_row("big", text("c", i)));
     r.checks.back().service_id = r.service->id;
     w.apply(r);
   }
@@ -204,7 +204,7 @@ constexpr int linked_max = 64;
 const std::string master = uuid(901), tenant = uuid(902);
 
 /// A token with many policies of many rules each, beside many other tokens.
-void many_rules(world& w) {
+void many_rules(prepared_state& w) {
   w.apply(acl_initialize{master, uuid(1), 1'000});
   acl_token_set token;
   for (int p = 0; p < linked_max; ++p) {
@@ -240,45 +240,45 @@ command as(const std::string& secret, command c) {
 entries of(std::type_identity<kv_write>) {
   return {
       {"a key among many, below guards",
-       [](world& w) {
+       [](prepared_state& w) {
          many_keys(w, "k/");
          all_guards(w);
          return kv_write{op_on(kv_verb::set, "g1" + std::string(500, 'y'))};
        }},
       {"a recursive delete above all guards",
-       [](world& w) {
+       [](prepared_state& w) {
          all_guards(w);
          return kv_write{op_on(kv_verb::remove_tree, "")};
        },
        true},
       {"a recursive delete of many keys",
-       [](world& w) {
+       [](prepared_state& w) {
          many_keys(w, "k/");
          return kv_write{op_on(kv_verb::remove_tree, "k/")};
        }},
       {"a recursive delete of many locked keys",
-       [](world& w) {
+       [](prepared_state& w) {
          rich_session(w);
          return kv_write{op_on(kv_verb::remove_tree, "held/")};
        }},
       {"the release of a lock with a full queue",
-       [](world& w) {
+       [](prepared_state& w) {
          const auto s = full_lock_queue(w, "k");
          return kv_write{op_on(kv_verb::unlock, "k", "v", 0, s)};
        }},
       {"the delete of a key with a full queue",
-       [](world& w) {
+       [](prepared_state& w) {
          full_lock_queue(w, "k");
          return kv_write{op_on(kv_verb::remove, "k")};
        }},
       {"a write with the rights of many rules",
-       [](world& w) {
+       [](prepared_state& w) {
          many_rules(w);
          return as(tenant, kv_write{op_on(kv_verb::set, "k63/99")});
        }},
   };
 }
-command trees_above_guards(world& w, int fences) {
+command trees_above_guards(prepared_state& w, int fences) {
   all_guards(w);
   fenced_txn t;
   w.set("other");
@@ -296,7 +296,7 @@ command trees_above_guards(world& w, int fences) {
 entries of(std::type_identity<txn>) {
   return {
       {"trees as large as an answer may be",
-       [](world& w) {
+       [](prepared_state& w) {
          many_keys(w, "k/");
          const int rows = static_cast<int>(txn_answer_rows_max) / (operations_max - 1);
          many_keys(w, "read/", rows);
@@ -307,16 +307,16 @@ entries of(std::type_identity<txn>) {
          return t;
        }},
       {"operations on a large node",
-       [](world& w) {
+       [](prepared_state& w) {
          large_node(w);
          txn t;
          while (t.ops.size() < operations_max)
-           t.ops.emplace_back(
-               service_op{catalog_verb::set, world::service_row("big", text("s", static_cast<int>(t.ops.size())))});
+           t.ops.emplace_back(service_op{
+               catalog_verb::set, prepared_state::service_row("big", text("s", static_cast<int>(t.ops.size())))});
          return t;
        }},
       {"operations with the rights of many rules",
-       [](world& w) {
+       [](prepared_state& w) {
          many_rules(w);
          txn t;
          while (t.ops.size() < operations_max)
@@ -327,16 +327,16 @@ entries of(std::type_identity<txn>) {
 }
 entries of(std::type_identity<fenced_txn>) {
   return {{"recursive deletes above all guards, with many fences",
-           [](world& w) { return trees_above_guards(w, operations_max / 2); }}};
+           [](prepared_state& w) { return trees_above_guards(w, operations_max / 2); }}};
 }
 entries of(std::type_identity<fenced_write>) {
-  return {{"a recursive delete above all guards", [](world& w) {
+  return {{"a recursive delete above all guards", [](prepared_state& w) {
              all_guards(w);
              const auto view = std::get<claim_view>(w.m.evaluate(claim_read{{"guarding", claim_space::claims}}).data);
              return fenced_write{op_on(kv_verb::remove_tree, "g"), {{"guarding"}, view.holders.front().claim->fence}};
            }}};
 }
-session_record checked_session(world& w) {
+session_record checked_session(prepared_state& w) {
   large_node(w);
   auto s = w.session_row("big");
   s.node_checks->clear();
@@ -345,10 +345,11 @@ session_record checked_session(world& w) {
   return s;
 }
 entries of(std::type_identity<session_create>) {
-  return {{"with as many checks as a list may have", [](world& w) { return session_create{checked_session(w)}; }}};
+  return {
+      {"with as many checks as a list may have", [](prepared_state& w) { return session_create{checked_session(w)}; }}};
 }
 entries of(std::type_identity<session_begin>) {
-  return {{"with as many checks, and operations at its end", [](world& w) {
+  return {{"with as many checks, and operations at its end", [](prepared_state& w) {
              session_begin b{checked_session(w), session_ttl_mode::lower_bound, {}};
              for (std::size_t i = 0; i < on_end_ops_max; ++i)
                b.on_end.push_back(op_on(kv_verb::remove_tree, ""));
@@ -358,11 +359,11 @@ entries of(std::type_identity<session_begin>) {
 entries of(std::type_identity<session_destroy>) {
   return {
       {"of one that holds many locks and claims",
-       [](world& w) {
+       [](prepared_state& w) {
          return session_destroy{{rich_session(w)}, "destroyed"};
        }},
       {"of one for which a full queue waits, and operations above all guards",
-       [](world& w) {
+       [](prepared_state& w) {
          all_guards(w);
          session_begin b{w.session_row(), session_ttl_mode::lower_bound, {}};
          for (std::size_t i = 0; i < on_end_ops_max; ++i)
@@ -374,7 +375,7 @@ entries of(std::type_identity<session_destroy>) {
          return session_destroy{{s}, "destroyed"};
        }},
       {"with operations above all guards, by a semaphore that many others hold",
-       [](world& w) {
+       [](prepared_state& w) {
          all_guards(w, 20'000);
          session_begin b{w.session_row(), session_ttl_mode::lower_bound, {}};
          for (std::size_t i = 0; i < on_end_ops_max; ++i)
@@ -382,7 +383,7 @@ entries of(std::type_identity<session_destroy>) {
          return session_destroy{{std::get<std::string>(w.apply(b))}, "destroyed"};
        }},
       {"of as many as a restart may end",
-       [](world& w) {
+       [](prepared_state& w) {
          w.node("n");
          session_destroy c{{}, "ttl"};
          for (int i = 0; i < 10'000; ++i)
@@ -392,38 +393,40 @@ entries of(std::type_identity<session_destroy>) {
   };
 }
 entries of(std::type_identity<session_expire>) {
-  return {{"of one that holds many locks and claims", [](world& w) { return session_expire{{rich_session(w)}, {}}; }}};
+  return {{"of one that holds many locks and claims", [](prepared_state& w) {
+             return session_expire{{rich_session(w)}, {}};
+           }}};
 }
 entries of(std::type_identity<catalog_register>) {
   return {
       {"with as many checks and tags as there may be",
-       [](world& w) {
+       [](prepared_state& w) {
          large_node(w, 2'000); // each service of the node costs half a microsecond (docs/operate/security.md)
          catalog_register r;
          r.node.node = "big";
          r.node.address = "10.0.0.2";
-         r.service = world::service_row("big", "new");
+         r.service = prepared_state::service_row("big", "new");
          r.service->tags.emplace();
          for (int i = 0; i < list_max; ++i)
            r.service->tags->push_back(text("tag", i));
          for (int i = 0; i < checks_max; ++i)
-           r.checks.push_back(world::check_row("big", text("new", i), "critical"));
+           r.checks.push_back(prepared_state::check_row("big", text("new", i), "critical"));
          return r;
        }},
       {"of a critical check of a node with many sessions",
-       [](world& w) {
+       [](prepared_state& w) {
          w.node("n");
          catalog_register r;
          r.node.node = "n";
          r.node.address = "10.0.0.1";
-         r.checks = {world::check_row("n", "serfHealth")};
+         r.checks = {prepared_state::check_row("n", "serfHealth")};
          w.apply(r);
          for (int i = 0; i < 10'000; ++i) {
            session_create c{w.session_row()};
            c.session.node_checks = std::vector<std::string>{"serfHealth"};
            w.apply(c);
          }
-         r.checks = {world::check_row("n", "serfHealth", "critical")};
+         r.checks = {prepared_state::check_row("n", "serfHealth", "critical")};
          return r;
        }},
   };
@@ -431,24 +434,24 @@ entries of(std::type_identity<catalog_register>) {
 entries of(std::type_identity<catalog_deregister>) {
   return {
       {"of a large node",
-       [](world& w) {
+       [](prepared_state& w) {
          large_node(w);
          return catalog_deregister{"big", "", ""};
        }},
       {"of a service of a large node",
-       [](world& w) {
+       [](prepared_state& w) {
          large_node(w);
          return catalog_deregister{"big", "s7", ""};
        }},
       {"of a check of a large node",
-       [](world& w) {
+       [](prepared_state& w) {
          large_node(w);
          return catalog_deregister{"big", "", "c7"};
        }},
   };
 }
 entries of(std::type_identity<tombstone_reap>) {
-  return {{"of many", [](world& w) {
+  return {{"of many", [](prepared_state& w) {
              many_keys(w, "k/");
              w.apply(kv_write{op_on(kv_verb::remove_tree, "k/")});
              return tombstone_reap{w.m.applied_index()};
@@ -457,15 +460,15 @@ entries of(std::type_identity<tombstone_reap>) {
 
 constexpr int rows_of_a_batch = 1'000;
 row_batch some_rows() {
-  world w;
+  prepared_state w;
   many_keys(w, "k/", rows_of_a_batch);
   return std::make_shared<const std::vector<dirty_row>>(save(w.m).rows);
 }
 /// `many` rows of them.
-void gathered(world& w) {
+void gathered(prepared_state& w) {
   w.apply(restore_begin{"id", log_index{5}});
   for (int i = 0; i < many / rows_of_a_batch; ++i) {
-    world part;
+    prepared_state part;
     for (int k = 0; k < rows_of_a_batch; ++k)
       part.set(text("k/", i * rows_of_a_batch + k));
     auto rows = save(part.m).rows;
@@ -474,46 +477,46 @@ void gathered(world& w) {
   }
 }
 entries of(std::type_identity<restore_begin>) {
-  return {{"beside many keys", [](world& w) {
+  return {{"beside many keys", [](prepared_state& w) {
              many_keys(w, "k/");
              return restore_begin{"id", log_index{5}};
            }}};
 }
 entries of(std::type_identity<restore_rows>) {
-  return {{"one batch beside many", [](world& w) {
+  return {{"one batch beside many", [](prepared_state& w) {
              gathered(w);
              return restore_rows{"id", many / rows_of_a_batch, some_rows()};
            }}};
 }
 entries of(std::type_identity<restore_commit>) {
-  return {{"of many keys", [](world& w) {
+  return {{"of many keys", [](prepared_state& w) {
              gathered(w);
              return restore_commit{"id", many / rows_of_a_batch};
            }}};
 }
 entries of(std::type_identity<restore_abort>) {
-  return {{"of many keys", [](world& w) {
+  return {{"of many keys", [](prepared_state& w) {
              gathered(w);
              return restore_abort{"id"};
            }}};
 }
 
 entries of(std::type_identity<acl_initialize>) {
-  return {{"beside many keys", [](world& w) {
+  return {{"beside many keys", [](prepared_state& w) {
              many_keys(w, "k/");
              return acl_initialize{master, uuid(1), 1'000};
            }}};
 }
 entries of(std::type_identity<acl_bootstrap>) {
   return {{"beside many tokens",
-           [](world& w) {
+           [](prepared_state& w) {
              many_rules(w);
              return acl_bootstrap{uuid(98), uuid(97), 1, {}};
            },
            true}};
 }
 entries of(std::type_identity<acl_policy_set>) {
-  return {{"of one that many tokens have", [](world& w) {
+  return {{"of one that many tokens have", [](prepared_state& w) {
              many_rules(w);
              acl_policy_set c;
              c.policy.id = uuid(100);
@@ -524,13 +527,13 @@ entries of(std::type_identity<acl_policy_set>) {
            }}};
 }
 entries of(std::type_identity<acl_policy_delete>) {
-  return {{"of one that many tokens have", [](world& w) {
+  return {{"of one that many tokens have", [](prepared_state& w) {
              many_rules(w);
              return acl_policy_delete{uuid(100)};
            }}};
 }
 entries of(std::type_identity<acl_role_set>) {
-  return {{"with many policies", [](world& w) {
+  return {{"with many policies", [](prepared_state& w) {
              many_rules(w);
              acl_role_set c;
              c.role.id = uuid(5);
@@ -542,7 +545,7 @@ entries of(std::type_identity<acl_role_set>) {
            }}};
 }
 entries of(std::type_identity<acl_role_delete>) {
-  return {{"of one that many tokens have", [](world& w) {
+  return {{"of one that many tokens have", [](prepared_state& w) {
              many_rules(w);
              acl_role_set c;
              c.role.id = uuid(5);
@@ -561,7 +564,7 @@ entries of(std::type_identity<acl_role_delete>) {
            }}};
 }
 entries of(std::type_identity<acl_token_set>) {
-  return {{"with many policies", [](world& w) {
+  return {{"with many policies", [](prepared_state& w) {
              many_rules(w);
              acl_token_set c;
              c.token.accessor = uuid(3);
@@ -573,13 +576,13 @@ entries of(std::type_identity<acl_token_set>) {
            }}};
 }
 entries of(std::type_identity<acl_token_clone>) {
-  return {{"beside many tokens", [](world& w) {
+  return {{"beside many tokens", [](prepared_state& w) {
              many_rules(w);
              return acl_token_clone{uuid(2), uuid(3), uuid(4), std::nullopt, 1};
            }}};
 }
 entries of(std::type_identity<acl_token_delete>) {
-  return {{"beside many tokens", [](world& w) {
+  return {{"beside many tokens", [](prepared_state& w) {
              many_rules(w);
              return acl_token_delete{uuid(2)};
            }}};
@@ -588,7 +591,7 @@ entries of(std::type_identity<acl_token_delete>) {
 entries of(std::type_identity<claim_ask>) {
   return {
       {"that searches for a deadlock among holders that wait",
-       [](world& w) {
+       [](prepared_state& w) {
          two_semaphores(w);
          return from_client(w.claim("a", w.open(), {}, [](claim_ask& c) {
            permits(1)(c);
@@ -596,12 +599,12 @@ entries of(std::type_identity<claim_ask>) {
          }));
        }},
       {"that searches in a queue that is full then",
-       [](world& w) {
+       [](prepared_state& w) {
          full_queue(w, "q", of_kind(claim_kind::lock), of_kind(claim_kind::lock), 1);
          return from_client(w.claim("q", w.open(), {}, refusing()));
        }},
       {"of a session with many claims of it",
-       [](world& w) {
+       [](prepared_state& w) {
          w.node("n");
          const auto s = w.open();
          for (int i = 0; i < many; ++i)
@@ -609,7 +612,7 @@ entries of(std::type_identity<claim_ask>) {
          return from_client(w.claim("s", s, "more", permits(1)));
        }},
       {"of a resource with many holders in their lock delay",
-       [](world& w) {
+       [](prepared_state& w) {
          w.node("n");
          const auto s = w.open("n", 60'000);
          for (int i = 0; i < many; ++i)
@@ -622,17 +625,17 @@ entries of(std::type_identity<claim_ask>) {
 entries of(std::type_identity<claim_release>) {
   return {
       {"of a writer for whom a full queue of readers waits",
-       [](world& w) {
+       [](prepared_state& w) {
          full_queue(w, "q", writer(), shared());
          return from_client(claim_release{"q", "holder"});
        }},
       {"of a lock with a full queue",
-       [](world& w) {
+       [](prepared_state& w) {
          full_queue(w, "q", of_kind(claim_kind::lock), of_kind(claim_kind::lock));
          return from_client(claim_release{"q", "holder"});
        }},
       {"of an id that is not known, beside many ends",
-       [](world& w) {
+       [](prepared_state& w) {
          for (int i = 0; i < many; ++i)
            w.from(text("client", i % 100), claim_release{"q", text("id", i)});
          return from_client(claim_release{"q", "late"});
@@ -640,14 +643,14 @@ entries of(std::type_identity<claim_release>) {
   };
 }
 entries of(std::type_identity<claim_hand_over>) {
-  return {{"to the last of a full queue, which refuses a deadlock", [](world& w) {
+  return {{"to the last of a full queue, which refuses a deadlock", [](prepared_state& w) {
              full_queue(w, "q", of_kind(claim_kind::lock), of_kind(claim_kind::lock), 1);
              REQUIRE(w.asks("q", w.open(), "last", refusing()).starts_with("waiting"));
              return from_client(claim_hand_over{"q", "holder", "last"});
            }}};
 }
 entries of(std::type_identity<claim_mode_set>) {
-  return {{"of a writer for whom a full queue of readers waits", [](world& w) {
+  return {{"of a writer for whom a full queue of readers waits", [](prepared_state& w) {
              full_queue(w, "q", writer(), shared());
              return claim_mode_set{"q", "holder", claim_mode::shared};
            }}};
@@ -655,19 +658,19 @@ entries of(std::type_identity<claim_mode_set>) {
 entries of(std::type_identity<claim_limit_set>) {
   return {
       {"so small that a full queue ends",
-       [](world& w) {
+       [](prepared_state& w) {
          full_queue(w, "q", permits(9, 9), permits(9));
          return claim_limit_set{"q", 1};
        }},
       {"so large that a full queue is granted",
-       [](world& w) {
+       [](prepared_state& w) {
          full_queue(w, "q", permits(9, 9), permits(9));
          return claim_limit_set{"q", claim_permits_max};
        }},
   };
 }
 entries of(std::type_identity<claim_limit_unset>) {
-  return {{"of a full queue", [](world& w) {
+  return {{"of a full queue", [](prepared_state& w) {
              full_queue(w, "q", permits(9, 9), permits(9));
              w.apply(claim_limit_set{"q", 9});
              return from_client(claim_limit_unset{"q"});
@@ -676,14 +679,14 @@ entries of(std::type_identity<claim_limit_unset>) {
 entries of(std::type_identity<guard_set>) {
   return {
       {"by a key, beside as many as there may be",
-       [](world& w) {
+       [](prepared_state& w) {
          all_guards(w);
          command removed = guard_remove{"g0/", 0};
          w.apply(removed);
          return from_client(guard_set{"new/", {"lock", claim_space::keys}});
        }},
       {"above all others",
-       [](world& w) {
+       [](prepared_state& w) {
          all_guards(w);
          return from_client(guard_set{"g", {"guarding"}});
        },
@@ -691,20 +694,20 @@ entries of(std::type_identity<guard_set>) {
   };
 }
 entries of(std::type_identity<guard_remove>) {
-  return {{"beside as many as there may be", [](world& w) {
+  return {{"beside as many as there may be", [](prepared_state& w) {
              all_guards(w);
              return guard_remove{"g0/", 0};
            }}};
 }
 entries of(std::type_identity<claims_alarm>) {
-  return {{"when a full queue is due", [](world& w) {
+  return {{"when a full queue is due", [](prepared_state& w) {
              full_queue(w, "q", of_kind(claim_kind::lock), until(100));
              w.now.value += 1'000;
              return claims_alarm{w.now};
            }}};
 }
 entries of(std::type_identity<kv_acquire>) {
-  return {{"that searches in a queue of a lock that is full then", [](world& w) {
+  return {{"that searches in a queue of a lock that is full then", [](prepared_state& w) {
              full_lock_queue(w, "k", 1);
              kv_acquire a;
              a.op = op_on(kv_verb::lock, "k", "v", 0, w.open());
@@ -714,7 +717,7 @@ entries of(std::type_identity<kv_acquire>) {
            }}};
 }
 entries of(std::type_identity<waits_withdraw>) {
-  return {{"of as many waits as one entry names, in a full queue", [](world& w) {
+  return {{"of as many waits as one entry names, in a full queue", [](prepared_state& w) {
              full_lock_queue(w, "k", 1);
              waits_withdraw c;
              const auto found = w.m.evaluate(claims_list{"k", {}, {}, {}});
@@ -726,7 +729,7 @@ entries of(std::type_identity<waits_withdraw>) {
            }}};
 }
 entries of(std::type_identity<outcome_seal>) {
-  return {{"beside many outcomes", [](world& w) {
+  return {{"beside many outcomes", [](prepared_state& w) {
              for (int i = 0; i < 20'000; ++i)
                w.apply(outcome_seal{text("key", i), w.now});
              return outcome_seal{"late", w.now};
@@ -734,7 +737,7 @@ entries of(std::type_identity<outcome_seal>) {
 }
 template <class Settings>
 entries of(std::type_identity<settings_set<Settings>>) {
-  return {{"beside many keys", [](world& w) {
+  return {{"beside many keys", [](prepared_state& w) {
              many_keys(w, "k/");
              return settings_set<Settings>{};
            }}};
@@ -776,7 +779,7 @@ std::string refused_with(const reply& r) {
 }
 
 cost cost_of(const entry& e, double us_per_ns) {
-  world w;
+  prepared_state w;
   const auto c = e.prepare(w);
   w.m.take_dirty();
   effects changed;

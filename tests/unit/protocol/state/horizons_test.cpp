@@ -4,7 +4,7 @@
 
 #include "protocol/state/restore/staging.hpp"
 #include "tests/unit/protocol/state/claims/claims_driver.hpp"
-#include "tests/unit/protocol/state/small_world.hpp"
+#include "tests/unit/protocol/state/command_generator.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -107,7 +107,7 @@ const std::vector<horizon>& horizons() {
        },
        [](claims_driver& d) {
          d.apply(claims_alarm{d.now});
-         return small_world::has_row(d.m, table::acl_tokens, uuid(50));
+         return command_generator::has_row(d.m, table::acl_tokens, uuid(50));
        }},
       {"a restore with which nobody goes on",
        [](claims_driver& d) {
@@ -147,20 +147,20 @@ TEST_CASE("a record valid until a time is valid just before it, and not at it", 
 TEST_CASE("tombstones are reaped up to an index and no further, whichever indexes exist", "[horizons]") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     INFO("seed " << seed);
-    small_world world(seed, false);
+    command_generator generator(seed, false);
     driver d;
     for (int i = 0; i < 60; ++i)
-      switch (world.below(4)) {
+      switch (generator.below(4)) {
       case 0:
-        d.remove(world.key());
+        d.remove(generator.key());
         break;
       case 1:
-        d.remove_tree(world.prefix());
+        d.remove_tree(generator.prefix());
         break;
       default:
-        d.set(world.key());
+        d.set(generator.key());
       }
-    const log_index up_to{1 + world.below(d.index().value)};
+    const log_index up_to{1 + generator.below(d.index().value)};
     std::vector<std::string> right, there;
     const auto note = [&](std::vector<std::string>& list, bool all) {
       for (const auto& row : d.m.all_rows())

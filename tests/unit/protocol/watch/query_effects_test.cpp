@@ -4,7 +4,7 @@
 
 #include "protocol/watch/parked_queries.hpp"
 #include "tests/harness/members.hpp"
-#include "tests/unit/protocol/state/small_world.hpp"
+#include "tests/unit/protocol/state/command_generator.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -263,24 +263,24 @@ struct waiting_client {
 
 class run {
 public:
-  run(std::uint64_t seed, bool with_access) : seed_(seed), world_(seed, with_access), with_access_(with_access) {
+  run(std::uint64_t seed, bool with_access) : seed_(seed), generator_(seed, with_access), with_access_(with_access) {
     d_.apply(tombstone_reap{}); // index 1 is never that of data: in a cluster it is the first leader's no-op
     if (with_access)
-      d_.apply(acl_initialize{small_world::master, uuid(99), 1});
+      d_.apply(acl_initialize{command_generator::master, uuid(99), 1});
     (void)d_.m.take_dirty();
-    for (std::size_t kind = 0; kind < small_world::query_kinds; ++kind)
+    for (std::size_t kind = 0; kind < command_generator::query_kinds; ++kind)
       for (int i = 0; i < 4; ++i)
         park(kind);
   }
 
   void step() {
-    d_.pass(world_.one_in(100) ? 300'000 : world_.below(400)); // what is kept for ten minutes is removed, too
-    const auto kind = world_.random_command_kind();
-    auto c = world_.random_command(kind, d_.m);
+    d_.pass(generator_.one_in(100) ? 300'000 : generator_.below(400)); // what is kept for ten minutes is removed, too
+    const auto kind = generator_.random_command_kind();
+    auto c = generator_.random_command(kind, d_.m);
     if (!c)
       return;
-    if (world_.one_in(12) && (std::holds_alternative<kv_write>(*c) || std::holds_alternative<txn>(*c)))
-      c->once = once_request{"once-" + std::to_string(world_.below(20)), {world_.below(2), 0}, d_.now};
+    if (generator_.one_in(12) && (std::holds_alternative<kv_write>(*c) || std::holds_alternative<txn>(*c)))
+      c->once = once_request{"once-" + std::to_string(generator_.below(20)), {generator_.below(2), 0}, d_.now};
     d_.apply(*c);
     const done_by_entry by{d_.m.take_dirty(), d_.changed};
     std::vector<park_id> woken;
@@ -331,9 +331,9 @@ private:
   void park(std::size_t kind) {
     waiting_client c;
     c.kind = kind;
-    c.requested = world_.random_query(kind, d_.m);
-    if (with_access_ && world_.one_in(2))
-      c.requested.by = small_world::on_behalf_of(world_.secret());
+    c.requested = generator_.random_query(kind, d_.m);
+    if (with_access_ && generator_.one_in(2))
+      c.requested.by = command_generator::on_behalf_of(generator_.secret());
     c.before = d_.m.evaluate(c.requested);
     const auto id = ++newest_;
     parked_.park(id, c.requested);
@@ -341,7 +341,7 @@ private:
   }
 
   std::uint64_t seed_;
-  small_world world_;
+  command_generator generator_;
   bool with_access_;
   driver d_;
   parked_queries parked_;
@@ -369,7 +369,7 @@ TEST_CASE("every kind of query is woken by every command that changes its answer
                                             acl_token_self{}};
     return std::any_of(queries.begin(), queries.end(), [&](const query& q) { return q.index() == kind; });
   };
-  for (std::size_t kind = 0; kind < small_world::query_kinds; ++kind) {
+  for (std::size_t kind = 0; kind < command_generator::query_kinds; ++kind) {
     INFO("query of kind " << kind);
     CHECK((silent(kind) || news[kind] != 0));
   }

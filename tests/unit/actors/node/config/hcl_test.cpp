@@ -75,7 +75,7 @@ TEST_CASE("texts that are not HCL, and HCL that a configuration cannot contain")
 }
 
 TEST_CASE("places of keys and elements, in HCL and in JSON") {
-  const auto place_in = [](std::string_view text, std::initializer_list<std::string_view> path) {
+  const auto location_in = [](std::string_view text, std::initializer_list<std::string_view> path) {
     const auto read = parse_config_hcl(text);
     const auto* at = &std::get<config_text>(read).locations;
     for (const auto step : path) {
@@ -87,20 +87,20 @@ TEST_CASE("places of keys and elements, in HCL and in JSON") {
   };
   const auto* hcl = "server = true\nports {\n  http = 1\n}\nservices { id = \"a\" }\n  services { id = \"b\" }\njoin = "
                     "[\"ü\",\n \"y\"]";
-  CHECK(place_in(hcl, {"server"}) == "1:1");
-  CHECK(place_in(hcl, {"ports"}) == "2:1");
-  CHECK(place_in(hcl, {"ports", "http"}) == "3:3");
-  CHECK(place_in(hcl, {"services", "#1", "id"}) == "6:14");
-  CHECK(place_in(hcl, {"join", "#1"}) == "8:2");
-  CHECK(place_in(hcl, {"join", "#2"}) == "none");
+  CHECK(location_in(hcl, {"server"}) == "1:1");
+  CHECK(location_in(hcl, {"ports"}) == "2:1");
+  CHECK(location_in(hcl, {"ports", "http"}) == "3:3");
+  CHECK(location_in(hcl, {"services", "#1", "id"}) == "6:14");
+  CHECK(location_in(hcl, {"join", "#1"}) == "8:2");
+  CHECK(location_in(hcl, {"join", "#2"}) == "none");
   const auto* json = "{\"ü\": {\"a\": 1}, \"b\": [\n  {\"c\": 2}, 3],\n\t\"d\": null, \"b\": 4}";
-  CHECK(place_in(json, {"ü"}) == "1:2");
-  CHECK(place_in(json, {"ü", "a"}) == "1:8");
-  CHECK(place_in(json, {"d"}) == "3:2");
-  CHECK(place_in(json, {"b"}) == "3:13"); // the last one counts
-  CHECK(place_in(json, {"b", "#0"}) == "none");
-  CHECK(place_in("{\"a\": [\n  {\"c\": 2}, 3]}", {"a", "#1"}) == "2:13");
-  CHECK(place_in("{\"\\u0061\": 1}", {"a"}) == "none"); // written with an escape
+  CHECK(location_in(json, {"ü"}) == "1:2");
+  CHECK(location_in(json, {"ü", "a"}) == "1:8");
+  CHECK(location_in(json, {"d"}) == "3:2");
+  CHECK(location_in(json, {"b"}) == "3:13"); // the last one counts
+  CHECK(location_in(json, {"b", "#0"}) == "none");
+  CHECK(location_in("{\"a\": [\n  {\"c\": 2}, 3]}", {"a", "#1"}) == "2:13");
+  CHECK(location_in("{\"\\u0061\": 1}", {"a"}) == "none"); // written with an escape
 }
 
 // Values after the last source location have none: memory does not grow with the file.

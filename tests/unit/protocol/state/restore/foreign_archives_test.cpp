@@ -3,7 +3,7 @@
 // never pass, or indexes never be reached. Here an archive of anything is restored and used.
 
 #include "tests/harness/members.hpp"
-#include "tests/unit/protocol/state/small_world.hpp"
+#include "tests/unit/protocol/state/command_generator.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -16,9 +16,9 @@ using namespace belay::state;
 namespace {
 
 constexpr std::uint64_t second_ms = 1000, year_ms = 365ULL * 24 * 3600 * second_ms;
-/// Waits of small_world are shorter.
+/// Waits of command_generator are shorter.
 constexpr std::uint64_t longest_wait_ms = 4 * second_ms, longest_delay_ms = 60 * second_ms;
-/// Tokens of small_world.
+/// Tokens of command_generator.
 constexpr std::uint64_t longest_token_ms = 2 * 3600 * second_ms;
 
 /// How far a time in a row of that table may be in the future. Zero: not at all.
@@ -88,14 +88,14 @@ std::uint64_t largest_fence(const std::vector<dirty_row>& rows) {
   return largest;
 }
 
-void live(driver& d, small_world& world, int commands) {
+void live(driver& d, command_generator& generator, int commands) {
   for (int i = 0; i < commands; ++i) {
-    d.pass(world.below(300));
-    auto c = world.random_command(world.random_command_kind(), d.m);
+    d.pass(generator.below(300));
+    auto c = generator.random_command(generator.random_command_kind(), d.m);
     if (!c)
       continue;
-    if (world.one_in(8) && std::holds_alternative<kv_write>(*c))
-      c->once = once_request{uuid(static_cast<int>(5000 + world.below(1000))), {1, 2}, d.now};
+    if (generator.one_in(8) && std::holds_alternative<kv_write>(*c))
+      c->once = once_request{uuid(static_cast<int>(5000 + generator.below(1000))), {1, 2}, d.now};
     d.apply(*c);
   }
 }
@@ -122,12 +122,12 @@ void restored_and_used(std::uint64_t seed, const story& s) {
   d.m.set_history({8, true});
   for (auto* each : {&foreign, &d})
     if (s.with_access)
-      each->apply(acl_initialize{small_world::master, uuid(99), 1});
+      each->apply(acl_initialize{command_generator::master, uuid(99), 1});
   if (s.more_index != 0) {
     effects none;
     foreign.m.skip(log_index{foreign.index().value + s.more_index}, foreign.now, none);
   }
-  small_world there(seed, s.with_access), here(seed + 1000, s.with_access);
+  command_generator there(seed, s.with_access), here(seed + 1000, s.with_access);
   live(foreign, there, 300);
   live(d, here, 150);
   const auto saved = save(foreign.m);

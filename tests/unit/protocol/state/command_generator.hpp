@@ -13,10 +13,10 @@
 
 namespace belay::state {
 
-class small_world {
+class command_generator {
 public:
   /// @param with_access ACLs are in force: policies, roles and tokens are created and deleted
-  small_world(std::uint64_t seed, bool with_access) : random_(seed), with_access_(with_access) {}
+  command_generator(std::uint64_t seed, bool with_access) : random_(seed), with_access_(with_access) {}
 
   static constexpr std::size_t command_kinds = std::variant_size_v<plain_command::plain>;
   static constexpr std::size_t query_kinds = std::variant_size_v<plain_query::plain>;
