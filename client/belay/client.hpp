@@ -63,7 +63,8 @@ task<void> fill(std::function<task<result<T>>(session&, deadline)> make, std::sh
 
 class hosted_client;
 
-/// A lock, permits or a leadership. Releases itself at the end of its scope, without waiting.
+/// A lock, permits or a leadership, for any thread. Releases itself at the end of its scope,
+/// without waiting.
 class client_lease {
 public:
   client_lease() = default;

@@ -40,8 +40,8 @@ class clock_guard {
 public:
   explicit clock_guard(environment& env, clock_guard_options options = clock_guard_options());
 
-  /// Requests a server's time and compares the clocks. @returns the new trust; refused if no
-  /// server responded
+  /// Requests a server's time and compares the clocks. @returns how far they are trusted now;
+  /// refused if no server responded
   task<result<clock_trust>> sample(deadline limit);
   /// Checks the local clocks only.
   clock_trust look();

@@ -111,7 +111,7 @@ public:
   virtual void ask(operation& op, const request& q, instant until) = 0;
   /// Finishes it soon.
   virtual void stop(operation& op) = 0;
-  /// Its owner is being destroyed: it must no longer be finished.
+  /// Its owner is being destroyed: do not finish it.
   virtual void forget(operation& op) noexcept = 0;
 };
 
@@ -127,7 +127,7 @@ struct stop_hook {
 };
 } // namespace detail
 
-/// A stop source: ends sleeps and requests that wait under it, on the loop, not inside stop().
+/// Ends sleeps and requests that wait under it, on the loop, not inside stop().
 class stop_source {
 public:
   stop_source() = default;

@@ -1,6 +1,7 @@
 #pragma once
 // What a client holds: a lock, permits or a leadership. Out of scope it releases itself: the
 // session sends the request until a response, or its own end. release() waits for the response.
+// Use it on the loop of its session; clients with threads return a client_lease instead.
 
 #include <belay/session.hpp>
 
@@ -58,7 +59,7 @@ public:
   void drop() noexcept;
   /// Call it when another client holds it now: there is nothing to release.
   void forget() noexcept;
-  /// Whether a transfer is in progress: it is not safe() meanwhile.
+  /// Sets whether a transfer is in progress. Meanwhile it is not safe().
   void transferring(bool now) noexcept { transferring_ = now; }
 
   /// The request that releases it, unless its key has changed.
