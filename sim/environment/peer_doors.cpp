@@ -144,9 +144,9 @@ status peer_doors::start(std::size_t node, storage::file_system& data, std::shar
   s.clock = std::move(clock);
   s.store = std::make_shared<tls::credential_store>(*loaded);
   s.reloads = std::make_unique<actors::reloader>(
-      actors::parsed_command_line{config, {}, {}},
+      actors::parsed_command_line{config, {}, {}, {}},
       [this, node]() -> result<actors::parsed_command_line> {
-        return actors::parsed_command_line{config_of(node), {}, {}};
+        return actors::parsed_command_line{config_of(node), {}, {}, {}};
       },
       actors::reloader::parts{s.store, nullptr, plenty, plenty, [](const actors::acl_config&) {},
                               [](const actors::node_config&) -> status { return done{}; }, data});
