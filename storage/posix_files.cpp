@@ -1,4 +1,5 @@
 #include "storage/file_system.hpp"
+#include "storage/paced_writeback.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -91,7 +92,7 @@ public:
   }
 
   void begin_writeback(std::uint64_t offset, std::uint64_t n) override {
-    ::sync_file_range(fd_.get(), static_cast<off_t>(offset), static_cast<off_t>(n), SYNC_FILE_RANGE_WRITE);
+    write_back(fd_.get(), offset, n);
   }
 
   result<std::uint64_t> size() override {

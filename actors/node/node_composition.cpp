@@ -43,7 +43,8 @@ node_composition::node_composition(caf::actor_system& system, node_plan plan, st
   plan.disk.machine->for_each_session([&](const state::session_ptr& s) { sessions.push_back(s); });
 
   w.log_writer = spawn_for_disk<log_writer>(system, plan.disks_have_threads, node_actors_, plan.disk.log, counted);
-  const checkpointer_settings found{applied.index, plan.older_checkpoint, plan.disk.log_begins, plan.disk.log_bytes};
+  const checkpointer_settings found{applied.index, plan.older_checkpoint, plan.disk.log_begins, plan.disk.log_bytes,
+                                    plan.disks_have_threads};
   w.checkpointer = spawn_for_disk<checkpointer>(system, plan.disks_have_threads, node_actors_, plan.disk.checkpoints,
                                                 found, numbers, counted);
   w.watch_registry = system.spawn<watch_registry>(plan.http_host, node_actors_, counted);

@@ -8,6 +8,7 @@
 #include "protocol/state/row_hash.hpp"
 #include "protocol/wire/change_codec.hpp"
 #include "protocol/wire/command_codec.hpp"
+#include "storage/paced_writeback.hpp"
 
 #include <algorithm>
 
@@ -107,13 +108,15 @@ checkpointer::checkpointer(caf::actor_config& config, node_actors_ptr node_actor
                            std::shared_ptr<storage::checkpoint_store> store, checkpointer_settings settings,
                            std::shared_ptr<vitals> numbers, metrics& m)
     : checkpointer_actor::base(config), node_actors_(std::move(node_actors)), store_(std::move(store)),
-      newest_(settings.newest), generations_(settings.older, now().time_since_epoch(), settings.log_bytes),
+      paced_(settings.paced), newest_(settings.newest), generations_(settings.older, now().time_since_epoch(), settings.log_bytes),
       log_reaches_older_(store_->older_index() && settings.log_begins <= store_->older_index()->next()),
       log_is_whole_(settings.log_begins.value <= 1), numbers_(std::move(numbers)), metrics_(m), archives_(*store_) {
   end_node_by_exceptions_of(*this, node_actors_, "checkpointer");
 }
 
 checkpointer_actor::behavior_type checkpointer::make_behavior() {
+  if (paced_)
+    storage::pace_this_thread(); // a detached actor initializes itself on its own thread
   return {
       [this](write_checkpoint& w) {
         if (w.all != nullptr)

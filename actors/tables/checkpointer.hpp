@@ -30,6 +30,7 @@ struct checkpointer_settings {
   storage::generation_limits older; ///< limits of the older generation
   log_index log_begins{1};          ///< first index of the log, as found at the start
   std::uint64_t log_bytes = 0;      ///< likewise
+  bool paced = false;               ///< it has a thread, whose writes must not delay the log's
 };
 
 /// A transaction begins and ends in one message handler (docs/internals/pitfalls.md L4). A failed commit ends
@@ -56,6 +57,7 @@ private:
 
   node_actors_ptr node_actors_;
   std::shared_ptr<storage::checkpoint_store> store_;
+  bool paced_;
   log_index newest_;
   storage::generation_schedule generations_;
   bool log_reaches_older_; ///< false: there is no older generation, or the log does not reach back to it

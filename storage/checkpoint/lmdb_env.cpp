@@ -2,6 +2,7 @@
 
 #include "storage/advice.hpp"
 #include "storage/file_system.hpp"
+#include "storage/paced_writeback.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -109,7 +110,7 @@ status lmdb_env::sync() {
 void lmdb_env::begin_writeback() {
   mdb_filehandle_t fd;
   if (mdb_env_get_fd(env_, &fd) == 0)
-    ::sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+    write_back(fd, 0, 0);
 }
 
 void lmdb_env::drop_pages() {
