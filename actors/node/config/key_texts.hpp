@@ -98,7 +98,7 @@ raft_trailing_logs = 10240
 raft_older_checkpoint_age = `1h`
   A copy of an earlier checkpoint is kept, with the log after it, in case the newest one is damaged.
   It is replaced at this age. 0 means the default. *Belay only.*
-raft_older_checkpoint_log_bytes = 1073741824 (1 GiB)
+raft_older_checkpoint_log_bytes = 67108864 (64 MiB)
   The copy is also replaced when this many bytes of log follow it.
   The disk needs space for them and for one more copy of the state.
   Copies add at most a tenth to the bytes written. 0 means the default. *Belay only.*
