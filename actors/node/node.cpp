@@ -53,13 +53,19 @@ namespace {
 // Requests wait 7 s for a leader, and a transfer takes less than 2 s. The limit is longer than both
 // together.
 constexpr std::chrono::seconds leave_limit{30};
+// As many as the log usually has: it is removed when a copy of the checkpoint has been made
+// (raft_older_checkpoint_log_bytes), and is written again into the same files.
+constexpr std::size_t free_segments_max = 8;
 constexpr auto interrupted = "a signal arrived while this server was leaving";
 
 result<server_state> open_state(const node_config& config, const identity& who) {
   const auto& data_dir = config.data_dir;
   auto& files = storage::posix_file_system();
   const auto open_log = [&]() -> result<std::shared_ptr<storage::log_store>> {
-    auto log = storage::segment_log::open(files, data_dir + "/raft");
+    storage::segment_log_options options;
+    options.newest = storage::segment_version::sectors;
+    options.free_segments_max = free_segments_max;
+    auto log = storage::segment_log::open(files, data_dir + "/raft", options);
     if (!log)
       return log.why();
     return std::shared_ptr<storage::log_store>(std::move(*log));

@@ -49,6 +49,10 @@ inline constexpr feature_level client_address_level = 8;
 /// While some server is below this level, such a wait stays queued until its deadline, as in 0.2.0.
 inline constexpr feature_level disconnect_level = 8;
 
+/// Not a command: a server whose log has an entry of this level may write segments that servers
+/// below it cannot read (storage/log/sector_format.hpp).
+inline constexpr feature_level sector_log_level = 8;
+
 /// The first version that has a level. Every command of that level carries
 /// it, so that an older program can report which version to install.
 struct level_version {

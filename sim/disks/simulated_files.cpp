@@ -95,6 +95,8 @@ public:
       bytes = bytes.substr(0, bytes.size() * disk_.stop_part_ >> 16);
     else if (full)
       bytes = bytes.substr(0, space > offset ? space - offset : 0);
+    if (const auto end = offset + bytes.size(); disk_.whole_sectors_ && obstacle != obstacle::none)
+      bytes = bytes.substr(0, bytes.size() - std::min<std::size_t>(bytes.size(), end % sector_bytes));
     disk_.stop_part_ = obstacle == obstacle::stopping ? 0 : disk_.stop_part_; // later calls are not done at all
     if (!bytes.empty())
       disk_.write(*inode_, offset, bytes);

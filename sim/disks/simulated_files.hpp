@@ -84,6 +84,8 @@ public:
   /// a write; nor is anything after it, until kill() or lose_power(). 0: none.
   void stop_after(std::uint64_t n, std::uint16_t part);
   bool stopped() const { return stopped_; }
+  /// Writes that fail or are stopped end with a sector, as on every disk.
+  void set_whole_sectors(bool whole) { whole_sectors_ = whole; }
 
   struct flipped {
     std::string path;
@@ -161,7 +163,7 @@ private:
   std::uint64_t capacity_ = unlimited;
   std::uint64_t fail_in_ = 0, stop_in_ = 0; ///< 0: not
   std::uint16_t stop_part_ = 0;
-  bool stopped_ = false;
+  bool stopped_ = false, whole_sectors_ = false;
   counters counters_;
 };
 

@@ -48,6 +48,8 @@ public:
     const auto more = compact(first_kept, SIZE_MAX);
     return more ? status(done{}) : status(more.why());
   }
+  /// Segments that begin from now on may have a layout that servers of 0.2.0 cannot read.
+  virtual void use_sectors() {}
 };
 
 } // namespace belay::storage

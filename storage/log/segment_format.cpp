@@ -12,7 +12,6 @@ namespace belay::storage {
 namespace {
 
 constexpr std::string_view segment_magic = "BELAYSEG";
-constexpr std::uint32_t segment_version = 1;
 constexpr std::uint8_t body_version = 1;
 // Neither has a zero byte at its outer end: the first and last byte show whether a header was cut.
 constexpr std::uint32_t frame_magic = 0xB1A7F4A3;
@@ -22,14 +21,6 @@ constexpr std::string_view frame_trailer = "BELAYEND";
 constexpr std::uint8_t has_hard = 1;
 constexpr std::uint8_t has_restart = 2;
 constexpr std::uint8_t has_truncate = 4;
-
-std::uint32_t crc_seed(const segment_header& s) {
-  std::string bytes;
-  byte_writer w(bytes);
-  w.u64(s.number);
-  w.u64(s.salt);
-  return crc32c(bytes);
-}
 
 /// Calls `piece` for each part of the bytes within one sector; `bytes` are at `offset` of the file.
 template <class F>
@@ -87,6 +78,14 @@ void decode_batch(byte_reader& r, raft::persist_batch& b) {
 
 } // namespace
 
+std::uint32_t crc_seed(const segment_header& s) {
+  std::string bytes;
+  byte_writer w(bytes);
+  w.u64(s.number);
+  w.u64(s.salt);
+  return crc32c(bytes);
+}
+
 bool all_zero(std::string_view bytes) {
   // Compares the bytes with themselves shifted by one: memcmp is far faster than a loop.
   return bytes.empty() || (bytes[0] == 0 && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
@@ -96,7 +95,7 @@ std::string encode_segment_header(const segment_header& h) {
   std::string out;
   byte_writer w(out);
   w.raw(segment_magic);
-  w.u32(segment_version);
+  w.u32(static_cast<std::uint32_t>(h.version));
   w.u64(h.number);
   w.u64(h.file_bytes);
   w.u64(h.salt);
@@ -113,9 +112,11 @@ result<segment_header> decode_segment_header(std::string_view bytes) {
   if (r.raw(segment_magic.size()) != segment_magic)
     return failure{"is not a log segment"};
   const auto version = r.u32();
-  if (r.ok() && version != segment_version)
+  if (r.ok() && version != static_cast<std::uint32_t>(segment_version::aligned_frames) &&
+      version != static_cast<std::uint32_t>(segment_version::sectors))
     return failure{"has format version " + std::to_string(version) + ", which this program does not support"};
   segment_header h;
+  h.version = static_cast<segment_version>(version);
   h.number = r.u64();
   h.file_bytes = r.u64();
   h.salt = r.u64();
@@ -158,13 +159,17 @@ void encode_frame(const std::vector<raft::persist_batch>& batches, std::string& 
   const auto total = frame_bytes(body);
   out.resize(total - frame_trailer_bytes);
   out.append(frame_trailer);
-  // seal_frame() reads the size of the body here.
+  // encoded_body() reads the size of the body here.
   for (std::size_t i = 0; i < 4; ++i)
     out[4 + i] = static_cast<char>(body >> (8 * i));
 }
 
+std::string_view encoded_body(std::string_view frame) {
+  return frame.substr(frame_header_bytes, byte_reader(frame.substr(4)).u32());
+}
+
 void seal_frame(std::string& frame, const segment_header& s, std::uint64_t sequence, std::uint64_t offset) {
-  const auto body_bytes = byte_reader(std::string_view(frame).substr(4)).u32();
+  const auto body = encoded_body(frame);
   const auto seed = crc_seed(s);
   // The sector with the header is never all zeros, whatever follows in it.
   const auto first = std::min<std::size_t>(frame.size(), sector_bytes - offset % sector_bytes);
@@ -172,9 +177,9 @@ void seal_frame(std::string& frame, const segment_header& s, std::uint64_t seque
   std::string header;
   byte_writer w(header);
   w.u32(frame_magic);
-  w.u32(body_bytes);
+  w.u32(static_cast<std::uint32_t>(body.size()));
   w.u64(sequence);
-  w.u32(crc32c(std::string_view(frame).substr(frame_header_bytes, body_bytes), seed));
+  w.u32(crc32c(body, seed));
   w.u32(static_cast<std::uint32_t>(zeros));
   w.u32(crc32c(header, seed));
   w.u32(frame_begin);

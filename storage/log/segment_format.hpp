@@ -3,9 +3,10 @@
 // write that a crash interrupted from damage. Integers are little-endian.
 //
 //   offset 0, 512 bytes: segment header
-//     8 "BELAYSEG" | u32 version (1) | u64 number | u64 file bytes | u64 salt | u64 first sequence | u64 next index
+//     8 "BELAYSEG" | u32 version (1 or 2) | u64 number | u64 file bytes | u64 salt | u64 first sequence | u64 next index
 //     | hard state | u32 CRC32C of all before | zeros
-//   from offset 512, frames one after the other, each a multiple of 32 bytes; then zeros to the end
+//   from offset 512, frames one after the other. In version 2 they have the layout of
+//   sector_format.hpp; in version 1 each is a multiple of 32 bytes, and zeros follow to the end:
 //     frame header, 32 bytes:
 //       u32 0xB1A7F4A3 | u32 body bytes | u64 sequence | u32 body CRC32C | u32 zero sectors
 //       | u32 CRC32C of the 24 bytes before | u32 0xB15E5D9C
@@ -20,7 +21,7 @@
 // frame are seeded with the CRC of the segment's number and salt, and sequence numbers never repeat
 // in a log. So bytes of another segment or of a client's value are never mistaken for a frame.
 //
-// Torn writes: a segment is zeros before it is used, and a disk writes 512 bytes completely or
+// Torn writes in version 1: a segment is zeros before it is used, and a disk writes 512 bytes completely or
 // not at all. So an incomplete frame has a sector that is zero but should not be, or (if cut at any
 // byte) ends in zeros. "Zero sectors" counts those of its 512-byte pieces that are legitimately
 // zero. A frame with a wrong checksum that does NOT look like that was complete once: it is damage.
@@ -43,8 +44,11 @@ inline constexpr std::size_t frame_header_bytes = 32; // never crosses a sector,
 inline constexpr std::size_t frame_trailer_bytes = 8;
 inline constexpr std::size_t body_bytes_max = 1u << 30;
 
+enum class segment_version : std::uint32_t { aligned_frames = 1, sectors = 2 };
+
 /// State of the log when the segment began.
 struct segment_header {
+  segment_version version = segment_version::aligned_frames;
   std::uint64_t number = 0;
   std::uint64_t file_bytes = 0;
   std::uint64_t salt = 0;
@@ -57,12 +61,17 @@ std::string encode_segment_header(const segment_header& h);
 /// @returns a failure that says what is wrong with it.
 result<segment_header> decode_segment_header(std::string_view bytes);
 
+/// Seed of the checksums and tags in a segment.
+std::uint32_t crc_seed(const segment_header& s);
+
 /// Size of a whole frame with a body of `body_bytes`.
 std::size_t frame_bytes(std::size_t body_bytes);
 
 /// Replaces `out` by a frame with a blank header, which seal_frame() fills in.
 /// @pre the body has at most body_bytes_max bytes (see batches_bytes_max)
 void encode_frame(const std::vector<raft::persist_batch>& batches, std::string& out);
+/// The body of an encoded frame, sealed or not.
+std::string_view encoded_body(std::string_view frame);
 /// Never less than the size of the body.
 std::size_t batches_bytes_max(const std::vector<raft::persist_batch>& batches);
 /// Fills in the header of a frame that will be written at `offset` of segment `s`.

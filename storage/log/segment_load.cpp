@@ -3,6 +3,7 @@
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 #include "storage/advice.hpp"
+#include "storage/log/sector_format.hpp"
 #include "storage/log/segment_log.hpp"
 
 #include <charconv>
@@ -30,10 +31,12 @@ std::optional<std::string> damage_in(const frame_look& look, std::string_view al
   const auto expected = "frame " + std::to_string(sequence);
   if (look.state == frame_state::damaged)
     return expected + " has a wrong checksum or number, and is not an incomplete write";
-  if (auto later = find_later_frame(all, offset, sequence, s))
+  const bool has_sectors = s.version == segment_version::sectors;
+  if (auto later = has_sectors ? find_later_sectors(all, offset, sequence, s)
+                               : find_later_frame(all, offset, sequence, s))
     return expected + " is unreadable, but a later one follows at offset " + std::to_string(*later);
   // A write ends where its frame does; bytes after it were written once this one was durable.
-  if (look.bytes > 0 && !all_zero(all.substr(offset + look.bytes)))
+  if (!has_sectors && look.bytes > 0 && !all_zero(all.substr(offset + look.bytes)))
     return expected + " is incomplete, but something was written after it";
   // The first frame of a segment was durable before the file was renamed.
   if (offset == segment_header_bytes)
@@ -71,7 +74,7 @@ result<std::vector<std::uint64_t>> segment_log::sort_out_files() {
     if (!bytes)
       return bytes.why();
     if (*bytes == options_.segment_bytes && free_.size() < options_.free_segments_max) {
-      free_.push_back(name);
+      free_.push_back({name});
       continue;
     }
     if (auto s = files_.remove(path(name)); !s)
@@ -108,6 +111,7 @@ result<std::size_t> segment_log::skip_segments(const std::vector<std::uint64_t>&
     auto header = read_header(n);
     if (!header)
       return header.why();
+    version_ = std::max(version_, header->version);
     all.push_back({*header, segment_name(n), {}});
   }
   // A later segment may truncate entries of earlier ones, but not committed ones of a checkpoint.
@@ -151,9 +155,11 @@ result<loaded_log> segment_log::load(log_index needed) {
   loaded_ = true;
   // A new log gets its first segment here, so that the first append does not wait for it.
   // If the disk is full, that append reports it.
-  if (numbers->empty())
-    if (auto s = fill_spare(options_.segment_bytes, SIZE_MAX); !s && s.why().kind != failure_kind::no_space)
-      return s.why();
+  if (!numbers->empty())
+    return log;
+  use_sectors();
+  if (auto s = fill_spare(options_.segment_bytes, SIZE_MAX); !s && s.why().kind != failure_kind::no_space)
+    return s.why();
   return log;
 }
 
@@ -189,9 +195,12 @@ status segment_log::read_segment(std::uint64_t number, bool last, loaded_log& in
   active_segment now;
   now.header = *header;
   now.name = name;
+  const bool has_sectors = header->version == segment_version::sectors;
   std::size_t offset = segment_header_bytes, last_frame = offset;
+  std::string body;
   for (;;) {
-    const auto look = look_at_frame(all, offset, position_.sequence, *header);
+    const auto look = has_sectors ? look_at_sectors(all, offset, position_.sequence, *header, body)
+                                  : look_at_frame(all, offset, position_.sequence, *header);
     if (look.state != frame_state::whole) {
       const auto why = damage_in(look, all, offset, position_.sequence, *header);
       if (why && !MUTANT(damage_cut_as_torn))
@@ -224,7 +233,9 @@ status segment_log::read_segment(std::uint64_t number, bool last, loaded_log& in
   if (!last)
     return done{};
   const auto used = all.find_last_not_of('\0') + 1;
-  const auto torn_bytes = used > offset ? used - offset : 0;
+  const auto torn_bytes = has_sectors     ? unfinished_bytes(all, offset, position_.sequence, *header)
+                          : used > offset ? used - offset
+                                          : 0;
   const bool secured = MUTANT(tail_unsynced_after_restart) && torn_bytes == 0;
   return secured ? status(done{}) : secure_end(all, last_frame, offset, torn_bytes);
 }
@@ -236,7 +247,7 @@ status segment_log::secure_end(std::string_view all, std::size_t last_frame, std
   // Earlier frames were synced, or this was done for them.
   std::string bytes(all.substr(last_frame, end - last_frame));
   // An unfinished write after it was never acknowledged. Zeros replace it, because the next
-  // frame has its sequence number and must be followed by zeros.
+  // frame has its sequence number and must be followed by zeros, or by sectors of other frames.
   if (torn_bytes > 0)
     PROBE("log: torn tail cut");
   bytes.append(torn_bytes, '\0');

@@ -2,6 +2,7 @@
 #include "protocol/base/hex.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
+#include "storage/log/sector_format.hpp"
 
 #include <algorithm>
 #include <random>
@@ -105,8 +106,8 @@ status segment_log::append(const std::vector<raft::persist_batch>& batches) {
   if (batches_bytes_max(batches) > body_bytes_max)
     return die("append of more than 1 GiB");
   encode_frame(batches, frame_);
-  if (!active_ || active_->offset + frame_.size() > active_->header.file_bytes) {
-    const auto needed = segment_header_bytes + frame_.size();
+  if (!active_ || active_->offset + encoded_bytes(active_->header.version) > active_->header.file_bytes) {
+    const auto needed = segment_header_bytes + encoded_bytes(version_);
     if (!spare_ || !spare_->synced || spare_->bytes < needed) {
       PROBE("log: append waited for a segment to be filled");
       ++counters_.waited_for_fill;
@@ -129,10 +130,11 @@ status segment_log::append(const std::vector<raft::persist_batch>& batches) {
     if (!b.entries.empty())
       active_->highest = std::max(active_->highest, b.entries.back().index);
   ++counters_.appends;
-  counters_.bytes += frame_.size();
-  const auto written = frame_.size();
-  if (frame_.capacity() > frame_memory_kept)
-    std::string().swap(frame_);
+  const auto written = encoded_bytes(active_->header.version);
+  counters_.bytes += written;
+  for (auto* buffer : {&frame_, &sectors_})
+    if (buffer->capacity() > frame_memory_kept)
+      std::string().swap(*buffer);
   // Prepares twice as many bytes as were written, so that the next segment is ready before this one
   // is full. A full disk matters only when that segment is needed.
   if (auto s = fill_spare(options_.segment_bytes, std::max(options_.fill_bytes, 2 * written));
@@ -141,24 +143,38 @@ status segment_log::append(const std::vector<raft::persist_batch>& batches) {
   return done{};
 }
 
+std::size_t segment_log::encoded_bytes(segment_version version) const {
+  return version == segment_version::sectors ? sector_frame_bytes(encoded_body(frame_).size()) : frame_.size();
+}
+
+std::string_view segment_log::sealed(const segment_header& s, std::uint64_t offset) {
+  if (s.version == segment_version::sectors) {
+    encode_sectors(encoded_body(frame_), s, position_.sequence, sectors_);
+    return sectors_;
+  }
+  seal_frame(frame_, s, position_.sequence, offset);
+  return frame_;
+}
+
 status segment_log::write_frame() {
-  seal_frame(frame_, active_->header, position_.sequence, active_->offset);
-  if (auto s = active_->f->write_at(active_->offset, {frame_}); !s)
+  const auto frame = sealed(active_->header, active_->offset);
+  if (auto s = active_->f->write_at(active_->offset, {frame}); !s)
     return s;
   if (auto s = MUTANT(log_not_synced) ? status(done{}) : active_->f->sync(); !s)
     return s;
-  active_->offset += frame_.size();
+  active_->offset += frame.size();
   return done{};
 }
 
 status segment_log::begin_segment() {
   active_segment next;
-  next.header = {next_number_, spare_->bytes, salts_.next(), position_.sequence, position_.next_index, position_.hard};
+  next.header = {version_,           next_number_,         spare_->bytes, salts_.next(),
+                 position_.sequence, position_.next_index, position_.hard};
   next.name = segment_name(next_number_);
   next.f = std::move(spare_->f);
-  seal_frame(frame_, next.header, position_.sequence, segment_header_bytes);
   const auto header = encode_segment_header(next.header);
-  if (auto s = next.f->write_at(0, {header, frame_}); !s)
+  const auto frame = sealed(next.header, segment_header_bytes);
+  if (auto s = next.f->write_at(0, {header, frame}); !s)
     return s;
   if (auto s = next.f->sync(); !s)
     return s;
@@ -166,7 +182,7 @@ status segment_log::begin_segment() {
     return s;
   if (auto s = files_.sync_directory(directory_); !s)
     return s;
-  next.offset = segment_header_bytes + frame_.size();
+  next.offset = segment_header_bytes + frame.size();
   ++counters_.segments_begun;
   if (spare_->recycled)
     PROBE("log: segment recycled");
@@ -187,12 +203,18 @@ status segment_log::fill_spare(std::uint64_t bytes_needed, std::size_t budget) {
   if (!spare_) {
     spare_segment s;
     s.recycled = !free_.empty();
-    s.name = s.recycled ? free_.back() : free_name(next_free_number_);
+    s.name = s.recycled ? free_.back().name : free_name(next_free_number_);
+    const bool prepared = s.recycled && free_.back().has_sectors && version_ == segment_version::sectors;
     auto f = files_.open(path(s.name), s.recycled ? open_mode::existing : open_mode::fresh);
     if (!f)
       return f.why();
     s.f = std::move(f).value();
     s.bytes = options_.segment_bytes;
+    if (prepared) {
+      PROBE("log: used-up segment needs no zeros");
+      s.zeroed = s.bytes;
+      s.synced = true;
+    }
     if (s.recycled)
       free_.pop_back();
     else
@@ -240,6 +262,7 @@ result<bool> segment_log::compact(log_index first_kept, std::size_t segments_max
     PROBE("log: segment dropped behind a checkpoint");
     const auto& oldest = segments_.front();
     const bool keep = free_.size() < options_.free_segments_max && oldest.header.file_bytes == options_.segment_bytes;
+    const bool has_sectors = oldest.header.version == segment_version::sectors;
     const auto freed = free_name(next_free_number_);
     if (auto s = keep ? files_.rename(path(oldest.name), path(freed)) : files_.remove(path(oldest.name)); !s)
       return s.why();
@@ -248,7 +271,7 @@ result<bool> segment_log::compact(log_index first_kept, std::size_t segments_max
     if (auto s = files_.sync_directory(directory_); !s)
       return die(s.error());
     if (keep) {
-      free_.push_back(freed);
+      free_.push_back({freed, has_sectors});
       ++next_free_number_;
     }
   }

@@ -1,6 +1,5 @@
 #pragma once
-// The Raft log of a server: a directory of segment files, filled with zeros before use. Their
-// layout is in segment_format.hpp.
+// The Raft log of a server: a directory of segment files. Their layout is in segment_format.hpp.
 //
 //   lock                       held while the log is open
 //   0000000000000007.segment   numbers are contiguous; the highest is the one written to
@@ -9,8 +8,10 @@
 // Why each append is atomic, and durable once acknowledged: it is one frame with one checksum,
 // synced before append() returns. A new segment gets its header and first frame, is synced, then
 // gets its name: a file named .segment always has both. A used-up segment loses that name before
-// its bytes are overwritten, and is zeros again before it gets a new one. So what follows the last
-// frame of a segment is always zeros or one unfinished write.
+// its bytes are overwritten. A new file is filled with zeros before it gets a name.
+//
+// In segments of version 1 the same holds for used-up files, so what follows the last frame is always
+// zeros or one unfinished write. In version 2 old sectors may follow it (sector_format.hpp).
 
 #include "storage/file_system.hpp"
 #include "storage/log/log_store.hpp"
@@ -31,6 +32,9 @@ struct segment_log_options {
   std::size_t fill_bytes = 256u << 10;
   std::size_t free_segments_max = 2; ///< used-up segments kept for reuse
   std::uint64_t seed = 0;            ///< seed of the salts; zero: from the operating system
+  /// Version of the segments of a log that is begun, or that use_sectors() was called for. A log
+  /// that has segments of version 2 goes on with them.
+  segment_version newest = segment_version::aligned_frames;
 };
 
 /// Counters for operators and tests.
@@ -59,6 +63,7 @@ public:
   status append(const std::vector<raft::persist_batch>& batches) override;
   using log_store::compact;
   result<bool> compact(log_index first_kept, std::size_t segments_max) override;
+  void use_sectors() override { version_ = options_.newest; }
 
   std::size_t segment_count() const { return segments_.size() + (active_ ? 1 : 0); }
   const segment_log_counters& counters() const { return counters_; }
@@ -78,6 +83,11 @@ private:
   struct active_segment : segment {
     std::unique_ptr<file> f;
     std::uint64_t offset = 0; ///< offset of the next frame
+  };
+  /// A used-up segment of options_.segment_bytes.
+  struct free_segment {
+    std::string name;
+    bool has_sectors = false; ///< all bytes after the header are zeros or sectors of version 2
   };
   /// The next segment while it is filled with zeros.
   struct spare_segment {
@@ -104,6 +114,10 @@ private:
 
   /// Checks that the batches are contiguous with the log. @returns the state after them.
   result<position> follow(const std::vector<raft::persist_batch>& batches) const;
+  /// Size of the encoded frame in a segment of that version.
+  std::size_t encoded_bytes(segment_version version) const;
+  /// The encoded frame as it is written at `offset` of segment `s`.
+  std::string_view sealed(const segment_header& s, std::uint64_t offset);
   status write_frame();
   status begin_segment();
   status fill_spare(std::uint64_t bytes_needed, std::size_t budget);
@@ -118,11 +132,12 @@ private:
   std::deque<segment> segments_; ///< all except the active one, oldest first
   std::optional<active_segment> active_;
   std::optional<spare_segment> spare_;
-  std::vector<std::string> free_; ///< names, all of options_.segment_bytes
+  std::vector<free_segment> free_;
+  segment_version version_ = segment_version::aligned_frames; ///< version of the next segment
   std::uint64_t next_number_ = 1;
   std::uint64_t next_free_number_ = 1; ///< only makes names differ
   position position_;
-  std::string frame_; ///< kept for its memory
+  std::string frame_, sectors_; ///< kept for their memory
   bool loaded_ = false;
   std::string dead_; ///< why; empty: usable
   segment_log_counters counters_;

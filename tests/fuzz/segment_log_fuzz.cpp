@@ -29,12 +29,13 @@ raft::persist_batch batch_of(std::uint64_t i, std::uint64_t& next) {
 }
 
 /// A log of a few segments with all kinds of batches.
-std::vector<std::string> written_log() {
+std::vector<std::string> written_log(storage::segment_version version = storage::segment_version::aligned_frames) {
   sim::memory_files files;
   storage::segment_log_options o;
   o.segment_bytes = log_segment_bytes;
   o.fill_bytes = log_segment_bytes;
   o.seed = 99;
+  o.newest = version;
   auto log = storage::segment_log::open(files, "raft", o);
   REQUIRE(log.ok());
   REQUIRE((*log)->load().ok());
@@ -79,13 +80,20 @@ corpus log_samples() {
   const auto used = torn.find_last_not_of('\0');
   std::fill(torn.begin() + static_cast<std::ptrdiff_t>(used - 20), torn.end(), '\0');
   all["torn_end"] = packed('s', {torn});
+  const auto sectors = written_log(storage::segment_version::sectors);
+  REQUIRE(sectors.size() >= 3);
+  all["sectors"] = packed('s', sectors);
+  all["sectors_repaired"] = packed('r', sectors);
+  auto torn_sectors = sectors[0];
+  const auto last_sector = torn_sectors.find_last_not_of('\0') / storage::sector_bytes * storage::sector_bytes;
+  std::fill(torn_sectors.begin() + static_cast<std::ptrdiff_t>(last_sector), torn_sectors.end(), '\0');
+  all["torn_sectors"] = packed('s', {torn_sectors});
   std::string bodies = "b";
   std::uint64_t next = 1;
   for (std::uint64_t i = 0; i < 30; i += 1) {
     std::string frame;
     storage::encode_frame({batch_of(i, next)}, frame);
-    const auto n = byte_reader(std::string_view(frame).substr(4)).u32();
-    add_piece(bodies, std::string_view(frame).substr(storage::frame_header_bytes, n));
+    add_piece(bodies, storage::encoded_body(frame));
   }
   all["bodies"] = bodies;
   return all;
@@ -142,12 +150,12 @@ TEST_CASE("segment log: stored inputs keep the property") {
 }
 
 TEST_CASE("segment log: mutated segments open or are refused") {
-  const auto written = written_log();
+  const std::array written{written_log(), written_log(storage::segment_version::sectors)};
   seeded_random random(2024);
   tally t;
   for (int round = 0; round < 3000; ++round) {
     INFO("round " << round);
-    auto segments = written;
+    auto segments = written[random.below(written.size())];
     for (auto m = 1 + random.below(2); m > 0; --m) {
       auto& s = segments[random.below(segments.size())];
       if (!s.empty())
@@ -161,7 +169,8 @@ TEST_CASE("segment log: mutated segments open or are refused") {
 
 TEST_CASE("segment log: mutated contents open or are refused") {
   const auto stored = read_corpus("segment_log");
-  const std::vector<std::string> inputs{stored.at("bodies"), stored.at("segments_repaired")};
+  const std::vector<std::string> inputs{stored.at("bodies"), stored.at("segments_repaired"),
+                                        stored.at("sectors_repaired")};
   seeded_random random(2025);
   tally t;
   for (int round = 0; round < 3000; ++round) {

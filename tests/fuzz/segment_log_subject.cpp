@@ -25,6 +25,14 @@ void repair(std::string& segment) {
   const auto header = storage::decode_segment_header(segment);
   if (!header)
     return;
+  if (header->version == storage::segment_version::sectors) {
+    constexpr auto checked = storage::sector_bytes - 4;
+    for (auto at = storage::segment_header_bytes; at + storage::sector_bytes <= segment.size();
+         at += storage::sector_bytes)
+      if (const auto sector = std::string_view(segment).substr(at, checked); !storage::all_zero(sector))
+        put_u32(segment, at + checked, crc32c(sector));
+    return;
+  }
   const auto seed = crc32c(std::string_view(segment).substr(12, 8), 0);
   const auto salted = crc32c(std::string_view(segment).substr(28, 8), seed);
   auto at = storage::segment_header_bytes;
@@ -76,9 +84,9 @@ void check_body(std::string_view body) {
   const auto encode = [](const std::vector<raft::persist_batch>& each) {
     std::string frame;
     storage::encode_frame(each, frame);
-    const auto n = byte_reader(std::string_view(frame).substr(4)).u32();
-    HOLDS(n <= storage::batches_bytes_max(each));
-    return frame.substr(storage::frame_header_bytes, n);
+    const auto encoded = storage::encoded_body(frame);
+    HOLDS(encoded.size() <= storage::batches_bytes_max(each));
+    return std::string(encoded);
   };
   const auto once = encode(*batches);
   HOLDS(once.size() <= body.size());

@@ -1,6 +1,12 @@
 #include "tests/storage/log_story.hpp"
 
+#include <catch2/catch.hpp>
+
 namespace belay::tests {
+
+void each_version() {
+  begun_version = GENERATE(storage::segment_version::aligned_frames, storage::segment_version::sectors);
+}
 
 raft::entry make_entry(std::uint64_t index, std::uint64_t term, std::string data, raft::entry_kind kind) {
   return {log_index{index}, term_id{term}, cluster_time{1000 + index}, kind, make_payload(std::move(data))};

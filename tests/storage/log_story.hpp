@@ -10,6 +10,14 @@
 
 namespace belay::tests {
 
+/// Version of the segments of logs that are begun.
+inline storage::segment_version begun_version = storage::segment_version::aligned_frames;
+inline bool sectors() {
+  return begun_version == storage::segment_version::sectors;
+}
+/// Runs a test case once for each version.
+void each_version();
+
 raft::entry make_entry(std::uint64_t index, std::uint64_t term, std::string data,
                        raft::entry_kind kind = raft::entry_kind::command);
 raft::persist_batch batch_of(std::vector<raft::entry> entries);

@@ -3,7 +3,11 @@
 #include "actors/tables/checkpointer.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/mutants.hpp"
+#include "protocol/state/feature_levels.hpp"
+#include "protocol/wire/command_codec.hpp"
 #include "storage/advice.hpp"
+
+#include <algorithm>
 
 namespace belay::actors {
 
@@ -41,6 +45,12 @@ result<raft::restored_state> fit_together(storage::loaded_log found,
                    to_string(r.snapshot.index) + ": entries are missing. " + advice()};
   r.entries = std::move(found.entries);
   return r;
+}
+
+/// Whether no server of 0.2.0 can start with a log that has this entry.
+bool ends_way_back(const raft::entry& e) {
+  const auto needs = e.kind == raft::entry_kind::command && e.data ? wire::needs_of(*e.data) : std::nullopt;
+  return needs && needs->level >= state::sector_log_level;
 }
 
 /// The newest checkpoint that can be loaded becomes d.machine.
@@ -94,6 +104,9 @@ result<node_disk> read_disk(std::shared_ptr<storage::log_store> log,
   if (!restored)
     return restored.why();
   d.restored = std::move(*restored);
+  const auto& entries = d.restored.entries;
+  if (std::any_of(entries.begin(), entries.end(), ends_way_back))
+    d.log->use_sectors();
   return d;
 }
 

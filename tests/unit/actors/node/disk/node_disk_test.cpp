@@ -2,6 +2,8 @@
 // followers get entries, not a snapshot. A larger setting was once ignored at each restart.
 
 #include "actors/node/disk/node_disk.hpp"
+#include "protocol/state/commands.hpp"
+#include "protocol/wire/command_codec.hpp"
 #include "storage/checkpoint/lmdb_checkpoint.hpp"
 #include "tests/harness/scratch.hpp"
 
@@ -11,7 +13,7 @@ using namespace belay;
 
 namespace {
 
-/// Has 100 entries. Records the first one that was loaded.
+/// Has 100 entries. Records the first one that was loaded, and calls of use_sectors().
 class requested_log final : public storage::log_store {
 public:
   using log_store::load;
@@ -21,13 +23,21 @@ public:
     all.hard.term = term_id{1};
     for (auto i = std::max<std::uint64_t>(needed.value, 1); i <= 100; ++i)
       all.entries.push_back({log_index{i}, term_id{1}, {}, raft::entry_kind::noop, {}});
+    if (command) {
+      all.entries.back().kind = raft::entry_kind::command;
+      all.entries.back().data = make_payload(wire::encode_command(*command));
+    }
     all.next = log_index{101};
     return all;
   }
   status append(const std::vector<raft::persist_batch>&) override { return done{}; }
   result<bool> compact(log_index, std::size_t) override { return false; }
 
+  void use_sectors() override { uses_sectors = true; }
+
+  std::optional<state::command> command; ///< the last entry, unless it is a noop
   log_index requested;
+  bool uses_sectors = false;
 };
 
 std::shared_ptr<storage::checkpoint_store> checkpoint_at(const std::string& folder, std::uint64_t index) {
@@ -55,4 +65,19 @@ TEST_CASE("a start loads raft_trailing_logs entries before the checkpoint", "[di
     CHECK(disk->restored.snapshot.index == log_index{80});
     CHECK(disk->restored.entries.front().index == log_index{std::max<std::uint64_t>(log->requested.value, 1)});
   }
+}
+
+// An operator may go back to 0.2.0, whose log has no sectors, until an entry of feature level 8.
+TEST_CASE("the log uses sectors once it has an entry that 0.2.0 cannot read", "[disk]") {
+  const auto uses_sectors = [](std::optional<state::command> last) {
+    const harness::scratch_folder folder;
+    const auto log = std::make_shared<requested_log>();
+    log->command = std::move(last);
+    REQUIRE(actors::read_disk(log, checkpoint_at(folder.path(), 80)));
+    return log->uses_sectors;
+  };
+  CHECK_FALSE(uses_sectors(std::nullopt));
+  CHECK_FALSE(uses_sectors(state::session_destroy{}));
+  CHECK_FALSE(uses_sectors(state::session_expire{}));
+  CHECK(uses_sectors(state::waits_withdraw{}));
 }
