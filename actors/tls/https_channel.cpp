@@ -17,7 +17,8 @@ using bio_method_ptr = std::unique_ptr<BIO_METHOD, openssl_free<BIO_meth_free>>;
 // Size of a TLS record.
 constexpr std::size_t record_bytes = 16u << 10;
 
-/// Errors of other code on this thread would be taken for ours. Clearing costs more than a check.
+/// Errors of other code on this thread would be taken for errors of this connection. Clearing costs
+/// more than a check.
 void forget_errors() {
   if (ERR_peek_error() != 0)
     ERR_clear_error();

@@ -5,7 +5,7 @@
 // clock with the servers' (Date, within half the round trip and a second). Time that goes back, a
 // wrong rate, or a large offset is *distrust*: sessions with this guard are not renewed, and end by
 // their TTL.
-// Survives: a wall clock that is set: only a large offset is distrusted, until a sample finds less.
+// Survives: a wall clock that is set. Only a large offset is distrusted, until a sample finds less.
 // On failure (no server responds): the last result stays; rates are compared without servers.
 
 #include <belay/environment.hpp>

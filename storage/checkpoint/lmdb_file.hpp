@@ -26,7 +26,7 @@ public:
   std::uint64_t bytes() const { return bytes_; }
 
 private:
-  static constexpr std::uint64_t row_overhead = 64; // our headers, LMDB's node and its share of the page
+  static constexpr std::uint64_t row_overhead = 64; // the row's header, LMDB's node and its share of the page
   std::uint64_t bytes_ = 0;
 };
 

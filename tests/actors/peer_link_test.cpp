@@ -196,7 +196,7 @@ TEST_CASE("a peer whose machine lost power closes nothing, and is lost all the s
   peer_link_settings s;
   s.hello_limit = std::chrono::milliseconds(1000);
   link_end a(f, node_id{1}, 0, s);
-  black_hole home; // it cannot be dialled either, so no connection of ours breaks
+  black_hole home; // it cannot be dialled either, so no connection to it breaks
   const auto hello = bytes_of(hello_of(node_id{9}, home.address()));
   unverified_peer gone(a.port());
   // The absence of a loss only counts if this thread had a processor in time throughout.

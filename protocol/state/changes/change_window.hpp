@@ -108,8 +108,9 @@ private:
   std::uint64_t first_ = 1;                         ///< number of the oldest
   bool copied_ = false;                             ///< there is a copy with all changes up to copied_up_to_
   log_index copied_up_to_;
-  std::uint64_t uncopied_ = 1;            ///< number of the first that the copy lacks
-  std::vector<std::uint64_t> left_alone_; ///< slots that continue another in the copy, but no longer here
+  std::uint64_t uncopied_ = 1; ///< number of the first that the copy lacks
+  /// Slots whose previous slot of the same key is in the copy, but no longer in this window.
+  std::vector<std::uint64_t> left_alone_;
   boost::unordered_flat_map<std::uint64_t, std::uint64_t> newest_; ///< by hash of the key: number of the newest
 };
 

@@ -195,7 +195,7 @@ private:
   bool busy_ = false;
   int kept_ = 0;
   std::map<int, descriptor> descriptors_;
-  std::map<ino_t, int> files_;  ///< descriptors of our own
+  std::map<ino_t, int> files_;  ///< descriptors of this disk itself
   std::vector<change> pending_; ///< oldest first
 };
 
