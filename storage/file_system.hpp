@@ -29,8 +29,8 @@ public:
   virtual status write_at(std::uint64_t offset, const std::vector<std::string_view>& parts) = 0;
   /// fdatasync: contents and size are durable on success. After a failure their state is unknown.
   virtual status sync() = 0;
-  /// Starts to write the range to the disk, so that a later sync() is short. A paced thread waits for
-  /// it (paced_writeback.hpp). Never fails.
+  /// Starts to write the range to the disk, so that a later sync() is short. A paced thread waits
+  /// for it (paced_writeback.hpp). Never fails.
   virtual void begin_writeback(std::uint64_t offset, std::uint64_t n) = 0;
   virtual result<std::uint64_t> size() = 0;
 };

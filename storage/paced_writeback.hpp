@@ -30,8 +30,8 @@ struct write_pace {
 /// best-effort I/O priority (I/O schedulers without priorities ignore it).
 void pace_this_thread(const write_pace& pace = {});
 
-/// Starts the writeback of `n` bytes from `offset` (0: to the end of the file). On a paced thread it
-/// returns when the disk has them, which is not a sync: they may still be in the disk's cache.
+/// Starts the writeback of `n` bytes from `offset` (0: to the end of the file). On a paced thread
+/// it returns when the disk has them, which is not a sync: they may still be in the disk's cache.
 void write_back(int fd, std::uint64_t offset, std::uint64_t n);
 
 /// Number of slices that this thread waited for. For tests.

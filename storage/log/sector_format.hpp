@@ -1,12 +1,14 @@
 #pragma once
-// Frames of segments of version 2: made of sectors that verify themselves, so that a used-up segment
-// is written again without filling it with zeros first. That fill was half of all bytes of the log.
+// Frames of segments of version 2: made of sectors that verify themselves, so that a used-up
+// segment is written again without filling it with zeros first. That fill was half of all bytes of
+// the log.
 //
 //   frame: whole sectors of 512 bytes
 //     504 bytes of content | u32 tag | u32 CRC32C of the 508 bytes before
-//   content of a frame, over its sectors: u32 0xB1A75EC2 | u32 body bytes | u64 sequence | body | zeros
-//   tag of the sector k of a frame: CRC32C of (u64 sequence | u32 k), seeded by the segment's number
-//     and salt, as the checksums of version 1 are
+//   content of a frame, over its sectors:
+//     u32 0xB1A75EC2 | u32 body bytes | u64 sequence | body | zeros
+//   tag of the sector k of a frame: CRC32C of (u64 sequence | u32 k), seeded by the segment's
+//     number and salt, as the checksums of version 1 are
 //   body: as in version 1 (segment_format.hpp)
 //
 // A disk writes a sector completely or not at all. So a sector of an unfinished write is either one
@@ -34,8 +36,8 @@ frame_look look_at_sectors(std::string_view all, std::size_t offset, std::uint64
 std::optional<std::size_t> find_later_sectors(std::string_view all, std::size_t offset, std::uint64_t sequence,
                                               const segment_header& s);
 
-/// Size of what an unfinished write of frame `sequence` left from `offset` on. It must be wiped: the
-/// next frame has the same sequence number, and must not be mixed with these sectors.
+/// Size of what an unfinished write of frame `sequence` left from `offset` on. It must be wiped:
+/// the next frame has the same sequence number, and must not be mixed with these sectors.
 std::size_t unfinished_bytes(std::string_view all, std::size_t offset, std::uint64_t sequence, const segment_header& s);
 
 } // namespace belay::storage

@@ -21,10 +21,11 @@
 // frame are seeded with the CRC of the segment's number and salt, and sequence numbers never repeat
 // in a log. So bytes of another segment or of a client's value are never mistaken for a frame.
 //
-// Torn writes in version 1: a segment is zeros before it is used, and a disk writes 512 bytes completely or
-// not at all. So an incomplete frame has a sector that is zero but should not be, or (if cut at any
-// byte) ends in zeros. "Zero sectors" counts those of its 512-byte pieces that are legitimately
-// zero. A frame with a wrong checksum that does NOT look like that was complete once: it is damage.
+// Torn writes in version 1: a segment is zeros before it is used, and a disk writes 512 bytes
+// completely or not at all. So an incomplete frame has a sector that is zero but should not be, or
+// (if cut at any byte) ends in zeros. "Zero sectors" counts those of its 512-byte pieces that are
+// legitimately zero. A frame with a wrong checksum that does NOT look like that was complete once:
+// it is damage.
 
 #include "protocol/base/result.hpp"
 #include "protocol/raft/core.hpp"

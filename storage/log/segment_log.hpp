@@ -10,8 +10,8 @@
 // gets its name: a file named .segment always has both. A used-up segment loses that name before
 // its bytes are overwritten. A new file is filled with zeros before it gets a name.
 //
-// In segments of version 1 the same holds for used-up files, so what follows the last frame is always
-// zeros or one unfinished write. In version 2 old sectors may follow it (sector_format.hpp).
+// In segments of version 1 the same holds for used-up files, so what follows the last frame is
+// always zeros or one unfinished write. In version 2 old sectors may follow it (sector_format.hpp).
 
 #include "storage/file_system.hpp"
 #include "storage/log/log_store.hpp"
