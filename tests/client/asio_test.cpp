@@ -96,12 +96,12 @@ net::awaitable<void> keys_and_locks(client_options options) {
   result<belay::asio::client_lease> none = co_await same_pool.acquire(milliseconds(500), use_awaitable);
   CHECK(none.reason() == reason::deadline);
 
-  result<belay::asio::client_lease> leadership = co_await a.campaign("office", "a", seconds(10), use_awaitable);
+  result<belay::asio::client_lease> leadership = co_await a.campaign("leader", "a", seconds(10), use_awaitable);
   REQUIRE(leadership);
-  auto next = b.campaign("office", "b", seconds(20), net::use_future);
+  auto next = b.campaign("leader", "b", seconds(20), net::use_future);
   net::steady_timer soon(on, milliseconds(500));
   co_await soon.async_wait(use_awaitable);
-  status handed = co_await a.transfer(*leadership, "office", seconds(5), use_awaitable);
+  status handed = co_await a.transfer(*leadership, "leader", seconds(5), use_awaitable);
   CHECK(handed);
   status closed = co_await a.close(seconds(5), use_awaitable);
   CHECK(closed);

@@ -29,7 +29,7 @@ bool come_and_go(const client_options& options, int round) {
   client c(options);
   auto lock = c.lock("churn/lock").acquire(seconds(10));
   auto slot = c.semaphore("churn/slots", 3).acquire(seconds(10));
-  auto leadership = c.election("churn/office").campaign("me", milliseconds(50));
+  auto leadership = c.election("churn/leader").campaign("me", milliseconds(50));
   auto shown = c.follow("churn/conf/");
   bool right = lock && slot && shown.wait(seconds(10));
   right = c.put("churn/conf/" + std::to_string(round % 100), std::string(100, 'x')) && right;

@@ -81,21 +81,21 @@ TEST_CASE("recipes on real servers", "[client]") {
     CHECK(c.semaphore("pool", 2).acquire(seconds(10)));
 
     // A leadership
-    auto nobody = a.election("office").leader_now();
+    auto nobody = a.election("leader").leader_now();
     REQUIRE(nobody);
     CHECK_FALSE(*nobody);
-    auto leadership = a.election("office").campaign("a", seconds(10));
+    auto leadership = a.election("leader").campaign("a", seconds(10));
     REQUIRE(leadership);
     std::thread candidate([&] {
-      auto next = b.election("office").campaign("b", seconds(30));
+      auto next = b.election("leader").campaign("b", seconds(30));
       CHECK(next);
       if (!next)
         return;
-      auto now = c.election("office").leader_now();
+      auto now = c.election("leader").leader_now();
       CHECK((now && *now && (*now)->value == "b"));
     });
     std::this_thread::sleep_for(milliseconds(500));
-    auto handed = a.election("office").transfer(*leadership);
+    auto handed = a.election("leader").transfer(*leadership);
     CHECK(handed.reason() == (consul ? reason::unsupported : reason::none));
     if (consul)
       CHECK(leadership->release());

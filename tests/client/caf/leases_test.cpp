@@ -67,7 +67,7 @@ TEST_CASE("caf: all that an actor holds ends with it, and all that it waits for 
   two.permits = 2;
   v.post(a, two);
   ask::campaign leadership;
-  leadership.name = "office";
+  leadership.name = "leader";
   leadership.value = "a";
   v.post(a, leadership);
   v.post(b, lock_of("waited"));
@@ -79,7 +79,7 @@ TEST_CASE("caf: all that an actor holds ends with it, and all that it waits for 
 
   v.end(a);
   v.pass(milliseconds(100));
-  for (auto key : {"1", "2", "3", "pool", "office"})
+  for (auto key : {"1", "2", "3", "pool", "leader"})
     CHECK(v.server.holders(key).empty());
   v.pass(seconds(3));
   CHECK(v.server.waiting("waited") == 0);
@@ -94,7 +94,7 @@ TEST_CASE("caf: permits and a leadership go from actor to actor", "[caf]") {
   auto c = v.coordinator();
   auto a = v.spawn(c), b = v.spawn(v.coordinator());
   ask::campaign leadership;
-  leadership.name = "office";
+  leadership.name = "leader";
   leadership.within = minutes(5);
   leadership.value = "a";
   v.post(a, leadership);
@@ -103,7 +103,7 @@ TEST_CASE("caf: permits and a leadership go from actor to actor", "[caf]") {
   v.post(b, leadership);
   v.pass(seconds(1));
   ask::who_leads question;
-  question.name = "office";
+  question.name = "leader";
   v.post(b, question);
   v.pass(seconds(1));
   v.post(a, about<ask::transfer>(a->grants[0].id));

@@ -56,7 +56,7 @@ int main(int argc, char** argv) {
   }
   auto added = c.run<int>(add_twice, 10s);
   auto lock = c.lock("outside").acquire(10s);
-  auto leadership = c.election("outside/office").campaign("me", 10s);
+  auto leadership = c.election("outside/leader").campaign("me", 10s);
   auto written = c.put("outside/conf/colour", "red");
   auto shown = c.follow("outside/conf/");
   bool is_shown =

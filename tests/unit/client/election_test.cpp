@@ -96,7 +96,7 @@ finding run_observed(dialect speaks, std::uint64_t seed) {
 
 } // namespace
 
-TEST_CASE("offices hold their guarantees under faults", "[client][faults]") {
+TEST_CASE("elections hold their guarantees under faults", "[client][faults]") {
   for (auto speaks : {dialect::belay, dialect::consul})
     check_seeds(30, [=](std::uint64_t seed) { return run_election(speaks, seed); });
 }

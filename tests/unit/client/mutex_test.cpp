@@ -171,9 +171,9 @@ TEST_CASE("leadership is won, seen, transferred and resigned", "[client]") {
     INFO((speaks == dialect::belay ? "belay" : "consul"));
     virtual_cluster c(speaks);
     contender a(c), b(c);
-    election of_a(a.s, "office");
-    election of_b(b.s, "office");
-    election_observer seen(c.client, "office", speaks == dialect::belay);
+    election of_a(a.s, "leader");
+    election of_b(b.s, "leader");
+    election_observer seen(c.client, "leader", speaks == dialect::belay);
     auto nobody = c.run(seen.next(c.within(seconds(5))));
     REQUIRE(nobody);
     CHECK_FALSE(*nobody);
@@ -215,8 +215,8 @@ TEST_CASE("a leadership is transferred by a server that has only the old name of
   virtual_cluster c;
   c.server.has_old_names = true;
   contender a(c), b(c);
-  election of_a(a.s, "office");
-  election of_b(b.s, "office");
+  election of_a(a.s, "leader");
+  election of_b(b.s, "leader");
   auto first = c.run(of_a.campaign("here a", c.within(seconds(5))));
   REQUIRE(first);
   CHECK(c.run(of_a.transfer(*first, c.within(seconds(5)))).reason() == reason::invalid); // no candidate waits
@@ -227,7 +227,7 @@ TEST_CASE("a leadership is transferred by a server that has only the old name of
   c.pass(seconds(5));
   REQUIRE(second.done());
   CHECK(second.take());
-  CHECK(c.server.holders("office") == std::vector<std::string>{b.s.id()});
+  CHECK(c.server.holders("leader") == std::vector<std::string>{b.s.id()});
 }
 
 TEST_CASE("many clients add to one number, and each addition counts once", "[client]") {
