@@ -96,7 +96,7 @@ constexpr std::string_view present_value(std::string_view value) {
   return row == nullptr ? value : row->name;
 }
 
-/// Warning for the user of an old name: a line of the log or of the standard error.
+/// Warning of a command to the user of an old name; servers log the same (old_names.hpp).
 inline std::string old_name_warning(const renamed_name& row) {
   const std::string_view dash = row.kind == name_kind::option ? "-" : "";
   std::string out;
