@@ -62,7 +62,7 @@ void server_node::configure(const json::object& config) {
   };
   if (const auto http_threads = environment("BELAY_HTTP_THREADS", "");
       !http_threads.empty() && !command_.is_reference())
-    all["http_config"] = json::object{{"fronts", std::stoi(http_threads)}}; // the old name, as of 0.2.0
+    all["http_config"] = json::object{{"threads", std::stoi(http_threads)}};
   for (const auto& [key, value] : config) {
     if (key == "ports" || key == "performance" || (key == "http_config" && all.contains(key))) {
       for (const auto& [inner, number] : value.as_object())
