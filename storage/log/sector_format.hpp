@@ -6,14 +6,17 @@
 //   frame: whole sectors of 512 bytes
 //     504 bytes of content | u32 tag | u32 CRC32C of the 508 bytes before
 //   content of a frame, over its sectors:
-//     u32 0xB1A75EC2 | u32 body bytes | u64 sequence | body | zeros
-//   tag of the sector k of a frame: CRC32C of (u64 sequence | u32 k), seeded by the segment's
-//     number and salt, as the checksums of version 1 are
+//     u32 0xB1A75EC2 | u32 body bytes | u64 sequence | u32 body CRC32C | body | zeros
+//   tag of sector k: CRC32C of (u64 sequence | u32 body bytes | u32 body CRC32C | u32 k)
 //   body: as in version 1 (segment_format.hpp)
 //
-// A disk writes a sector completely or not at all. So a sector of an unfinished write is either one
-// of that frame, or what was there before: zeros, or a sector with a correct checksum and another
-// tag. Anything else is damage.
+// The CRCs of body and tag are seeded as in version 1, by the segment's number and salt. So the
+// sectors of a frame do not pass for those of another one: of an earlier life of the file, or of an
+// unfinished write of the same sequence number.
+//
+// A disk writes a sector completely or not at all. So a sector of an unfinished write is either of
+// that frame, or what was there before: zeros, or a sector with a correct checksum and another tag.
+// Anything else is damage.
 
 #include "storage/log/segment_format.hpp"
 
@@ -35,9 +38,5 @@ frame_look look_at_sectors(std::string_view all, std::size_t offset, std::uint64
 /// Like find_later_frame().
 std::optional<std::size_t> find_later_sectors(std::string_view all, std::size_t offset, std::uint64_t sequence,
                                               const segment_header& s);
-
-/// Size of what an unfinished write of frame `sequence` left from `offset` on. It must be wiped:
-/// the next frame has the same sequence number, and must not be mixed with these sectors.
-std::size_t unfinished_bytes(std::string_view all, std::size_t offset, std::uint64_t sequence, const segment_header& s);
 
 } // namespace belay::storage
