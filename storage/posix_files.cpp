@@ -91,9 +91,7 @@ public:
     return done{};
   }
 
-  void begin_writeback(std::uint64_t offset, std::uint64_t n) override {
-    write_back(fd_.get(), offset, n);
-  }
+  void begin_writeback(std::uint64_t offset, std::uint64_t n) override { write_back(fd_.get(), offset, n); }
 
   result<std::uint64_t> size() override {
     struct stat s {};

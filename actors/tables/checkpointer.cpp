@@ -108,7 +108,8 @@ checkpointer::checkpointer(caf::actor_config& config, node_actors_ptr node_actor
                            std::shared_ptr<storage::checkpoint_store> store, checkpointer_settings settings,
                            std::shared_ptr<vitals> numbers, metrics& m)
     : checkpointer_actor::base(config), node_actors_(std::move(node_actors)), store_(std::move(store)),
-      paced_(settings.paced), newest_(settings.newest), generations_(settings.older, now().time_since_epoch(), settings.log_bytes),
+      paced_(settings.paced), newest_(settings.newest),
+      generations_(settings.older, now().time_since_epoch(), settings.log_bytes),
       log_reaches_older_(store_->older_index() && settings.log_begins <= store_->older_index()->next()),
       log_is_whole_(settings.log_begins.value <= 1), numbers_(std::move(numbers)), metrics_(m), archives_(*store_) {
   end_node_by_exceptions_of(*this, node_actors_, "checkpointer");

@@ -13,8 +13,10 @@ constexpr std::string_view header_magic = "BELAYSNP";
 constexpr std::string_view footer_magic = "BELAYEND";
 constexpr std::uint32_t version = 1;
 constexpr std::size_t block_bytes = 64u << 10; // a damaged block is detected before much was read
-// Writes are large, and their writeback starts at once, so that the final sync is short.
-constexpr std::size_t buffer_bytes = 1u << 20;
+// The writeback of each write starts at once, so that the final sync is short. Linux writes back in
+// pieces that are at most as large as a write was, so larger ones would not be paced
+// (storage/paced_writeback.hpp).
+constexpr std::size_t buffer_bytes = 256u << 10;
 constexpr std::size_t header_bytes_max = 16u << 20;
 
 failure wrong(const std::string& what) {

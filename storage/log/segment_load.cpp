@@ -32,8 +32,8 @@ std::optional<std::string> damage_in(const frame_look& look, std::string_view al
   if (look.state == frame_state::damaged)
     return expected + " has a wrong checksum or number, and is not an incomplete write";
   const bool has_sectors = s.version == segment_version::sectors;
-  if (auto later = has_sectors ? find_later_sectors(all, offset, sequence, s)
-                               : find_later_frame(all, offset, sequence, s))
+  if (auto later =
+          has_sectors ? find_later_sectors(all, offset, sequence, s) : find_later_frame(all, offset, sequence, s))
     return expected + " is unreadable, but a later one follows at offset " + std::to_string(*later);
   // A write ends where its frame does; bytes after it were written once this one was durable.
   if (!has_sectors && look.bytes > 0 && !all_zero(all.substr(offset + look.bytes)))

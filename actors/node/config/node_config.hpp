@@ -95,7 +95,7 @@ struct node_config {
   std::uint64_t raft_snapshot_threshold = 0;                  ///< entries between checkpoints; 0: by what one saves
   duration raft_snapshot_interval = std::chrono::seconds{30}; ///< when a checkpoint due after an interval is taken
   duration raft_older_checkpoint_age = std::chrono::hours{1}; ///< storage::generation_limits
-  std::uint64_t raft_older_checkpoint_log_bytes = 64u << 20; ///< likewise
+  std::uint64_t raft_older_checkpoint_log_bytes = 64u << 20;  ///< likewise
   std::uint64_t raft_trailing_logs = 10240;                   ///< entries kept before a checkpoint for slow followers
 
   // Limits of clients
