@@ -143,4 +143,12 @@ std::optional<std::size_t> find_later_sectors(std::string_view all, std::size_t 
   return std::nullopt;
 }
 
+std::size_t damaged_tail_bytes(std::string_view all, std::size_t offset) {
+  auto end = offset;
+  for (auto at = offset; at + sector_bytes <= all.size(); at += sector_bytes)
+    if (!is_intact(all.substr(at, sector_bytes)))
+      end = at + sector_bytes;
+  return end - offset;
+}
+
 } // namespace belay::storage

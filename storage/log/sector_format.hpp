@@ -39,4 +39,9 @@ frame_look look_at_sectors(std::string_view all, std::size_t offset, std::uint64
 std::optional<std::size_t> find_later_sectors(std::string_view all, std::size_t offset, std::uint64_t sequence,
                                               const segment_header& s);
 
+/// Size of the part after the last frame, which ends at `offset`, that must be wiped: up to the last
+/// sector that is damaged there. Frames that are written before it would seem to be followed by a
+/// damaged one.
+std::size_t damaged_tail_bytes(std::string_view all, std::size_t offset);
+
 } // namespace belay::storage

@@ -232,9 +232,9 @@ status segment_log::read_segment(std::uint64_t number, bool last, loaded_log& in
   active_ = std::move(now);
   if (!last)
     return done{};
+  const auto used = all.find_last_not_of('\0') + 1;
   // In version 2 what an unfinished write left passes for nothing else, so it may stay.
-  const auto used = has_sectors ? offset : all.find_last_not_of('\0') + 1;
-  const auto torn_bytes = used > offset ? used - offset : 0;
+  const auto torn_bytes = has_sectors ? damaged_tail_bytes(all, offset) : used > offset ? used - offset : 0;
   const bool secured = MUTANT(tail_unsynced_after_restart) && torn_bytes == 0;
   return secured ? status(done{}) : secure_end(all, last_frame, offset, torn_bytes);
 }

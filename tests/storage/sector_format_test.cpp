@@ -108,6 +108,17 @@ TEST_CASE("sectors of a frame do not pass for others of the same frame, or of an
   CHECK(state_at_begin(with_sector(now, 0, attempt)) == frame_state::torn);
 }
 
+TEST_CASE("damage after the last frame is wiped, and nothing else is") {
+  const auto old = frame_of(body_of(4, 'o'), sequence, segment_with(6));
+  const std::string zeros(2 * sector_bytes, '\0');
+  CHECK(damaged_tail_bytes(old + zeros, 0) == 0);
+  auto all = old + zeros;
+  all[2 * sector_bytes + 17] ^= 1;
+  CHECK(damaged_tail_bytes(all, 0) == 3 * sector_bytes);
+  CHECK(damaged_tail_bytes(all, sector_bytes) == 2 * sector_bytes);
+  CHECK(damaged_tail_bytes(all, 3 * sector_bytes) == 0);
+}
+
 TEST_CASE("a later frame is found, one of an earlier life is not") {
   const std::string gap(3 * sector_bytes, '\0');
   const auto later = frame_of("later", sequence + 2), old = frame_of("old", sequence + 2, segment_with(6));
