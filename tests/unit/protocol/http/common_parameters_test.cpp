@@ -48,8 +48,8 @@ std::vector<std::string> paths_of(const route& r) {
   const std::string pattern(r.pattern);
   if (!pattern.ends_with('/'))
     return {pattern};
-  return {pattern + "x",       pattern + fresh_uuid, pattern + "any",
-          pattern + "passing", pattern + "default",  pattern + "x/" + fresh_uuid};
+  return {pattern + "x",       pattern + fresh_uuid,        pattern + "any",     pattern + "passing",
+          pattern + "default", pattern + "x/" + fresh_uuid, pattern + "x/cancel"};
 }
 
 route_settings settings() {
