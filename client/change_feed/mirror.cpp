@@ -290,7 +290,7 @@ task<result<mirror::standing>> mirror::store_cursor(std::string cursor, deadline
     q.query("cas", std::to_string(kept_.index)).query("flags", std::to_string(wanted.history));
     q.body(wanted.position);
     detail::decision made = co_await detail::write_once(copy_, q, limit, pauses, detail::repeats::harmless);
-    if (detail::says_true(made.last))
+    if (detail::is_true(made.last))
       continue; // the next round reads its new index
     if (made.last.status() != 200) {
       error why = made.to_error();

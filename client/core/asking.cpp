@@ -30,7 +30,7 @@ bool knows_no_keys(const answer& a) {
   return !failed.absent && !failed.index;
 }
 
-bool says_true(const answer& a) {
+bool is_true(const answer& a) {
   return a.status() == 200 && a.body().substr(0, 4) == "true";
 }
 

@@ -47,7 +47,7 @@ bool is_failure(const answer& a);
 bool knows_no_keys(const answer& a);
 
 /// Whether the body is `true`: the response to a write that was made.
-bool says_true(const answer& a);
+bool is_true(const answer& a);
 
 /// 128 random bits in hexadecimal.
 std::string fresh_id(environment& env);

@@ -28,7 +28,7 @@ task<result<entry>> update_entry(environment& env, std::string key, const entry_
 
     // A repeat with the same index takes effect at most once, so retry until it is decided.
     decision made = co_await write_once(env, q, limit, pauses, repeats::harmless);
-    if (says_true(made.last)) {
+    if (is_true(made.last)) {
       entry now;
       now.key = key;
       now.value = wanted->value;

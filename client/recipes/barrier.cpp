@@ -123,7 +123,7 @@ task<result<barrier_pass>> barrier::enter(deadline whole) {
   request appear("PUT", request::path_of("/v1/kv/", own_key));
   appear.query("acquire", id).repeatable();
   answer there = co_await detail::ask_until_answered(env, appear, limit, detail::one_try);
-  if (!detail::says_true(there)) {
+  if (!detail::is_true(there)) {
     error why = there.to_error(true);
     co_return why;
   }

@@ -88,7 +88,7 @@ task<status> put_key(environment& env, std::string key, std::string value, deadl
   q.body(std::move(value));
   backoff pauses(milliseconds(50));
   detail::decision made = co_await detail::write_once(env, q, limit, pauses, detail::repeats::once);
-  if (detail::says_true(made.last))
+  if (detail::is_true(made.last))
     co_return nothing();
   error why = made.to_error();
   co_return why;

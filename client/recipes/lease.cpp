@@ -84,7 +84,7 @@ task<status> lease::release(deadline limit) {
     co_return why;
   }
   forget();
-  if (detail::says_true(a))
+  if (detail::is_true(a))
     co_return nothing();
   co_return error(outcome::refused, reason::session, "it was no longer held: " + a.body().substr(0, 200), a.status());
 }

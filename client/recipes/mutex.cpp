@@ -83,7 +83,7 @@ task<result<lease>> mutex::acquire(deadline whole) {
     auto deadline = now + wait + detail::answer_slack;
     answer a = co_await ask(env, q, deadline, limit);
 
-    if (detail::says_true(a)) {
+    if (detail::is_true(a)) {
       std::uint64_t fence = a.number("X-Belay-Fence");
       if (fence == 0) {
         std::uint64_t index = co_await fence_of_key(id, limit);

@@ -37,7 +37,7 @@ task<status> queue::put(std::string value, deadline limit) {
   backoff pauses(milliseconds(50));
   // If it was put and acknowledged already, a repeat would put it again.
   detail::decision made = co_await detail::write_once(env, q, limit, pauses, detail::repeats::once);
-  if (detail::says_true(made.last))
+  if (detail::is_true(made.last))
     co_return nothing();
   error why = made.to_error();
   co_return why;

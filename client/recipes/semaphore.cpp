@@ -114,7 +114,7 @@ task<result<lease>> semaphore::acquire_slot(deadline whole) {
   // A new value each time gives a new index, so that late requests fail.
   contend.body(detail::fresh_id(env));
   answer there = co_await detail::ask_until_answered(env, contend, limit, milliseconds(5000));
-  if (!detail::says_true(there)) {
+  if (!detail::is_true(there)) {
     error why = there.to_error(true);
     co_return why;
   }
@@ -159,7 +159,7 @@ task<result<lease>> semaphore::acquire_slot(deadline whole) {
       change.query("cas", std::to_string(now->table_index)).query("flags", std::to_string(slot_flags));
       change.body(detail::text_of(now->table)).repeatable();
       answer changed = co_await ask(env, change, limit.at(), limit);
-      have = !listed && detail::says_true(changed);
+      have = !listed && detail::is_true(changed);
     }
     seen = 0;
     if (have) {

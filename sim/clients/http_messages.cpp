@@ -879,7 +879,7 @@ broken understand_renewal(const http_answer& a, operation& o) {
 
 namespace {
 
-void as_requests_say(state::kv_op& op) {
+void as_requested(state::kv_op& op) {
   const bool removes = op.verb == kv_verb::remove || op.verb == kv_verb::remove_cas || op.verb == kv_verb::remove_tree;
   if (removes) {
     op.flags = 0;
@@ -895,11 +895,11 @@ void as_requests_say(state::kv_op& op) {
 
 } // namespace
 
-void as_requests_say(state::command& c) {
+void as_requested(state::command& c) {
   if (auto* w = std::get_if<state::kv_write>(&c)) {
-    as_requests_say(w->op);
+    as_requested(w->op);
   } else if (auto* f = std::get_if<state::fenced_write>(&c)) {
-    as_requests_say(f->op);
+    as_requested(f->op);
   } else if (auto* r = std::get_if<state::catalog_register>(&c)) {
     r->node.datacenter = "dc1";
   } else if (auto* t = std::get_if<state::txn>(&c)) {

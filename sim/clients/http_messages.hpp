@@ -16,9 +16,9 @@ namespace belay::sim {
 
 /// Removes from a command what a request cannot express, so that servers must make the same
 /// command.
-void as_requests_say(state::command& c);
+void as_requested(state::command& c);
 
-/// @pre as_requests_say() has processed its command; it is about keys, sessions or the catalog
+/// @pre as_requested() has processed its command; it is about keys, sessions or the catalog
 std::string request_of(const operation& o);
 /// The id that the gateway must give to what is created; empty: nothing is.
 std::string wished_id(const operation& o);

@@ -439,7 +439,7 @@ std::uint64_t workload::ask(std::size_t client, std::size_t node, std::optional<
   o.renewal = std::move(renewal);
   o.lock_wait = lock_wait;
   if (o.write)
-    as_requests_say(*o.write);
+    as_requested(*o.write);
   if (swarm_.acls != acl_mode::off)
     (o.write ? o.write->by : o.read ? o.read->query.by : o.renewal->by) = asker(client, o.write);
   replies_.begun(o);

@@ -74,7 +74,7 @@ private:
   void outrun(std::size_t leader);
   void outwait(std::size_t leader);
   void leave_behind(std::size_t leader);
-  void hears_late(std::size_t leader);
+  void receives_late(std::size_t leader);
   void lose_voter(std::size_t candidate);
   void oversleep(std::size_t leader);
   void change_members();

@@ -35,16 +35,16 @@ enum class against_leader : std::uint8_t {
   tempt_to_forget,
   outwait,
   outwait_after_silence, ///< all have what it has, and nothing newer
-  hears_late,
+  receives_late,
   leave_behind,
   outrun,
 };
 constexpr share<against_leader> against_leaders[] = {
-    {against_leader::kill, 1},       {against_leader::power_off, 1},
-    {against_leader::cut_off, 1},    {against_leader::deafen, 1},
-    {against_leader::oversleep, 1},  {against_leader::tempt_to_forget, 1},
-    {against_leader::outwait, 1},    {against_leader::outwait_after_silence, 1},
-    {against_leader::hears_late, 1}, {against_leader::leave_behind, 1},
+    {against_leader::kill, 1},          {against_leader::power_off, 1},
+    {against_leader::cut_off, 1},       {against_leader::deafen, 1},
+    {against_leader::oversleep, 1},     {against_leader::tempt_to_forget, 1},
+    {against_leader::outwait, 1},       {against_leader::outwait_after_silence, 1},
+    {against_leader::receives_late, 1}, {against_leader::leave_behind, 1},
     {against_leader::outrun, 2},
 };
 
@@ -207,8 +207,8 @@ void nemesis::attack(std::size_t node) {
     keep_clients_quiet(time_.now() + 4 * election_timeout());
     later(milliseconds(100), [this, node] { outwait(node); });
     break;
-  case against_leader::hears_late:
-    hears_late(node);
+  case against_leader::receives_late:
+    receives_late(node);
     break;
   case against_leader::leave_behind:
     leave_behind(node);
@@ -257,7 +257,7 @@ void nemesis::leave_behind(std::size_t leader) {
 
 // Everything reaches the leader later and later. Finally its messages are lost, while late
 // responses of followers that have elected another leader still confirm it.
-void nemesis::hears_late(std::size_t leader) {
+void nemesis::receives_late(std::size_t leader) {
   const auto step = election_timeout() * 4 / 10; // less than the silence timeout
   const auto steps = static_cast<std::int64_t>(1 + draw(6));
   const auto slow_down = [this, leader](virtual_time extra) {

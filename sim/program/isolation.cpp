@@ -65,7 +65,7 @@ struct {
 
 /// Not async-signal-safe, and need not be: the run itself raises nearly all of these signals. If it
 /// deadlocks or faults again, the alarm or the default action ends it; only the tape is lost.
-void say_last_words(int signal) {
+void write_last_words(int signal) {
   ::alarm(5);
   std::signal(signal, SIG_DFL);
   if (last_words.trace != nullptr)
@@ -85,7 +85,7 @@ void say_last_words(int signal) {
   aside.ss_size = stack.size();
   ::sigaltstack(&aside, nullptr);
   struct sigaction act {};
-  act.sa_handler = say_last_words;
+  act.sa_handler = write_last_words;
   act.sa_flags = SA_ONSTACK | SA_NODEFER;
   for (int s : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL})
     ::sigaction(s, &act, nullptr);

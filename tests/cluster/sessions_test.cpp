@@ -28,8 +28,8 @@ public:
   }
 
   void run(const std::atomic<bool>& over) {
-    for (std::size_t turn = number_; !over; ++turn) {
-      const auto reply = http_put(ports_[turn % ports_.size()], "/v1/session/renew/" + session_, "");
+    for (std::size_t renewal = number_; !over; ++renewal) {
+      const auto reply = http_put(ports_[renewal % ports_.size()], "/v1/session/renew/" + session_, "");
       if (reply.ok())
         ++renewed_;
       else if (reply.status == 404)

@@ -109,8 +109,8 @@ private:
   }
 
   void add_unique() {
-    auto key = "load/unique/" + std::to_string(number_) + "/" + std::to_string(++turn_);
-    auto value = std::to_string(turn_);
+    auto key = "load/unique/" + std::to_string(number_) + "/" + std::to_string(++round_);
+    auto value = std::to_string(round_);
     sent_false_ = false;
     auto result = put(key, "?cas=0", value);
     if (result == outcome::done)
@@ -131,7 +131,7 @@ private:
     if (!expected)
       all_.violation(key + " reads '" + now.value + "' at index " + std::to_string(now.modify_index) +
                      ", which was overwritten or never written");
-    auto value = std::to_string(++turn_);
+    auto value = std::to_string(++round_);
     auto result = put(key, "?cas=" + std::to_string(now.modify_index), value);
     // Until its outcome is read, an unknown write and what it would replace are both possible.
     if (result == outcome::done)
@@ -143,7 +143,7 @@ private:
   void overwrite() {
     auto key = "load/register/" + std::to_string(number_) + "/" + std::to_string(epoch_);
     auto& allowed = keys_.try_emplace(key, allowed_values{{}, true}).first->second;
-    auto value = std::to_string(++turn_);
+    auto value = std::to_string(++round_);
     auto result = put(key, "", value);
     if (result == outcome::unknown) {
       allowed.values.insert(value);
@@ -154,7 +154,7 @@ private:
       return;
     allowed = {{value}, false};
     entry now;
-    if (turn_ % 4 == 0 && read(key, now) && now.value != value)
+    if (round_ % 4 == 0 && read(key, now) && now.value != value)
       all_.violation(key + " reads '" + now.value + "' after '" + value + "' was acknowledged");
   }
 
@@ -163,7 +163,7 @@ private:
   std::size_t at_;
   std::unique_ptr<http_connection> connection_;
   bool sent_false_ = false;
-  std::uint64_t turn_ = 0;
+  std::uint64_t round_ = 0;
   std::uint64_t epoch_ = 0;
   std::map<std::string, allowed_values> keys_;
   std::thread thread_;

@@ -44,7 +44,7 @@ http::action routed(const operation& o) {
 operation requested(state::command c) {
   operation o;
   o.id = 1;
-  as_requests_say(c);
+  as_requested(c);
   o.write = std::move(c);
   return o;
 }

@@ -28,7 +28,7 @@ constexpr std::int64_t clock_bound_ppm = 100'000;
 constexpr seconds renewal_takes{15};
 
 /// For exactly that agent: its predecessor of that name becomes critical before it gets the name.
-bool says_critical(const state::catalog_register& r, const raft::member& agent) {
+bool is_critical(const state::catalog_register& r, const raft::member& agent) {
   return r.node.node == agent.name && r.node.id == agent.uuid &&
          std::any_of(r.checks.begin(), r.checks.end(), [](const state::check_record& c) {
            return c.check_id == agent::liveness_check && c.status == "critical";
@@ -98,7 +98,7 @@ broken client_agent_checker::committed(const raft::entry& e, virtual_time made) 
     return std::nullopt;
   for (std::size_t i = 0; i < agents_.size(); ++i) {
     const auto node = nodes_.size() + i;
-    if (!says_critical(*r, nodes_.member(node)))
+    if (!is_critical(*r, nodes_.member(node)))
       continue;
     PROBE("agents: the leader takes one for dead");
     std::size_t count = 0;

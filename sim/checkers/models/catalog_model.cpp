@@ -20,13 +20,13 @@ std::string described(const state::check_record& c) {
   return "check \"" + c.check_id + "\" on node \"" + c.node + "\"";
 }
 
-bool says_the_same(const state::node_record& a, const state::node_record& b) {
+bool has_same_content(const state::node_record& a, const state::node_record& b) {
   return a.address == b.address;
 }
-bool says_the_same(const state::service_record& a, const state::service_record& b) {
+bool has_same_content(const state::service_record& a, const state::service_record& b) {
   return a.service == b.service && a.port == b.port;
 }
-bool says_the_same(const state::check_record& a, const state::check_record& b) {
+bool has_same_content(const state::check_record& a, const state::check_record& b) {
   return a.name == b.name && a.status == b.status && a.output == b.output && a.service_id == b.service_id &&
          a.service_name == b.service_name;
 }
@@ -53,7 +53,7 @@ std::string refusal(catalog_verb verb, const Record& wanted, const std::shared_p
 /// A write of what is already there changes nothing.
 template <class Record>
 std::shared_ptr<const Record> written(Record wanted, const std::shared_ptr<const Record>& known, log_index at) {
-  if (known && says_the_same(*known, wanted))
+  if (known && has_same_content(*known, wanted))
     return known;
   wanted.create_index = known ? known->create_index : at;
   wanted.modify_index = at;

@@ -202,9 +202,9 @@ TEST_CASE("caf: notifications are never late: with silent servers a lock ends by
   // TTL before the silence.
   v.post(a, about<ask::check>(a->grants[0].id));
   v.post(a, lock_of("y", seconds(2)));
-  auto asked = v.time.now();
+  auto sent_at = v.time.now();
   REQUIRE(v.run_until(seconds(10), [&] { return a->errors.size() == 2; }));
-  CHECK(v.time.now() - asked < milliseconds(2100));
+  CHECK(v.time.now() - sent_at < milliseconds(2100));
   CHECK(a->losses[0].reason == "no renewal was acknowledged in time");
 }
 

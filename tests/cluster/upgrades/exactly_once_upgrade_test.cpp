@@ -137,14 +137,14 @@ TEST_CASE("keyed writes, changes, claims and locks during an upgrade, and a down
   auto& [old_program, new_program, cluster] = servers;
   const standing_claims claims(cluster);
   workload load(http_ports(cluster), 4);
-  lockers turns(http_ports(cluster), 6);
+  lockers lock_clients(http_ports(cluster), 6);
   const auto becomes = [&](std::size_t i, const server_command& program) {
     INFO("server " << i << " becomes " << program.text);
     replace(cluster.node(i), program);
     cluster.wait_ready();
     REQUIRE(load.wait_for_more(200));
-    REQUIRE(turns.each_gets_on(3));
-    CHECK(turns.two_at_once() == 0);
+    REQUIRE(lock_clients.each_gets_on(3));
+    CHECK(lock_clients.two_at_once() == 0);
     claims.check();
   };
   becomes(0, new_program);
@@ -201,12 +201,12 @@ TEST_CASE("keyed writes, changes, claims and locks during an upgrade, and a down
   auto& back = cluster.node(follower);
   replace(back, old_program);
   ends_with(back, {"install Belay ", "checkpoint row that cannot be decoded"});
-  REQUIRE(turns.each_gets_on(3));
+  REQUIRE(lock_clients.each_gets_on(3));
   becomes(follower, new_program);
   claims.check_handed_on();
-  turns.stop();
-  CHECK(turns.failed() == 0);
-  CHECK(turns.two_at_once() == 0);
+  lock_clients.stop();
+  CHECK(lock_clients.failed() == 0);
+  CHECK(lock_clients.two_at_once() == 0);
   check_nothing_lost(cluster, load);
 }
 

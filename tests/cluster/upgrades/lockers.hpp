@@ -14,7 +14,7 @@ namespace belay::harness {
 /// They use `wait`: servers without queues wait for lock delays only, or answer `false`.
 class lockers {
 public:
-  lockers(std::vector<std::uint16_t> ports, std::size_t count) : ports_(std::move(ports)), turns_(count) {
+  lockers(std::vector<std::uint16_t> ports, std::size_t count) : ports_(std::move(ports)), grants_(count) {
     for (std::size_t i = 0; i < count; ++i)
       threads_.emplace_back([this, i] { resume_all(i); });
   }
@@ -30,10 +30,10 @@ public:
   }
   /// Whether each of them acquires the lock this many more times.
   bool each_gets_on(int times) {
-    std::vector<int> before(turns_.begin(), turns_.end());
+    std::vector<int> before(grants_.begin(), grants_.end());
     return eventually(milliseconds{60000}, [&] {
-      for (std::size_t i = 0; i < turns_.size(); ++i)
-        if (turns_[i] < before[i] + times)
+      for (std::size_t i = 0; i < grants_.size(); ++i)
+        if (grants_[i] < before[i] + times)
           return false;
       return true;
     });
@@ -66,7 +66,7 @@ private:
       }
       if (inside_.exchange(true))
         ++two_at_once_;
-      ++turns_[i];
+      ++grants_[i];
       std::this_thread::sleep_for(milliseconds{2});
       inside_ = false;
       if (!ask(port, "/v1/kv/turns?release=" + session, "").ok() && !stopping_)
@@ -75,7 +75,7 @@ private:
   }
 
   std::vector<std::uint16_t> ports_;
-  std::vector<std::atomic<int>> turns_;
+  std::vector<std::atomic<int>> grants_;
   std::atomic<bool> stopping_{false}, inside_{false};
   std::atomic<int> two_at_once_{0}, failed_{0};
   std::vector<std::thread> threads_;

@@ -223,15 +223,15 @@ TEST_CASE("no wait for a lock is lost when servers are upgraded, and downgraded 
   servers_of_before servers;
   auto& [old_program, new_program, cluster] = servers;
   workload load(http_ports(cluster), 4);
-  lockers turns(http_ports(cluster), 12);
-  REQUIRE(turns.each_gets_on(3));
+  lockers lock_clients(http_ports(cluster), 12);
+  REQUIRE(lock_clients.each_gets_on(3));
   const auto becomes = [&](std::size_t i, const server_command& program) {
     INFO("server " << i << " becomes " << program.text);
     replace(cluster.node(i), program);
     cluster.wait_ready();
     REQUIRE(load.wait_for_more(200));
-    REQUIRE(turns.each_gets_on(3));
-    CHECK(turns.two_at_once() == 0);
+    REQUIRE(lock_clients.each_gets_on(3));
+    CHECK(lock_clients.two_at_once() == 0);
   };
   const auto made = cluster.node(0).put("/v1/session/create", R"({"Checks":[],"LockDelay":"0s"})");
   REQUIRE(made.ok());
@@ -254,10 +254,10 @@ TEST_CASE("no wait for a lock is lost when servers are upgraded, and downgraded 
   auto& back = cluster.node(follower);
   replace(back, old_program);
   ends_with(back, {"install Belay ", "checkpoint row that cannot be decoded"});
-  REQUIRE(turns.each_gets_on(3));
+  REQUIRE(lock_clients.each_gets_on(3));
   becomes(follower, new_program);
-  turns.stop();
-  CHECK(turns.failed() == 0);
-  CHECK(turns.two_at_once() == 0);
+  lock_clients.stop();
+  CHECK(lock_clients.failed() == 0);
+  CHECK(lock_clients.two_at_once() == 0);
   check_nothing_lost(cluster, load);
 }
