@@ -28,7 +28,8 @@ std::map<std::string, std::string> gauges_in_text(const std::string& text) {
 
 std::map<std::string, std::string> gauges_in_json(const std::string& text) {
   std::map<std::string, std::string> out;
-  for (const auto& g : boost::json::parse(text).as_object().at("Gauges").as_array())
+  const auto all = boost::json::parse(text);
+  for (const auto& g : all.as_object().at("Gauges").as_array())
     out[std::string(g.at("Name").as_string()).substr(2)] = boost::json::serialize(g.at("Value"));
   return out;
 }
