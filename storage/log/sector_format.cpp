@@ -5,6 +5,7 @@
 #include "protocol/base/mutants.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace belay::storage {
 
@@ -18,17 +19,23 @@ constexpr std::size_t checked_bytes = sector_bytes - 4;
 struct sector_head {
   std::uint32_t body_bytes = 0;
   std::uint64_t sequence = 0;
-  std::uint32_t body_crc = 0;
+  std::uint32_t attempt = 0;
 };
 
+template <class Int>
+char* put(char* at, Int v) {
+  for (std::size_t i = 0; i < sizeof v; ++i)
+    *at++ = static_cast<char>(v >> (8 * i));
+  return at;
+}
+
 std::uint32_t tag_of(const sector_head& h, std::size_t k, std::uint32_t seed) {
-  std::string bytes;
-  byte_writer w(bytes);
-  w.u64(h.sequence);
-  w.u32(h.body_bytes);
-  w.u32(h.body_crc);
-  w.u32(static_cast<std::uint32_t>(k));
-  return crc32c(bytes, seed);
+  std::array<char, 8 + 3 * 4> bytes;
+  auto* at = put(bytes.data(), h.sequence);
+  at = put(at, h.body_bytes);
+  at = put(at, h.attempt);
+  put(at, static_cast<std::uint32_t>(k));
+  return crc32c({bytes.data(), bytes.size()}, seed);
 }
 
 std::uint32_t u32_at(std::string_view bytes, std::size_t at) {
@@ -53,7 +60,7 @@ std::optional<sector_head> decode_head(std::string_view sector, std::uint32_t se
   sector_head h;
   h.body_bytes = r.u32();
   h.sequence = r.u64();
-  h.body_crc = r.u32();
+  h.attempt = r.u32();
   if (u32_at(sector, sector_content_bytes) != tag_of(h, 0, seed))
     return std::nullopt;
   return h;
@@ -65,17 +72,18 @@ std::size_t sector_frame_bytes(std::size_t body_bytes) {
   return sectors_of(body_bytes) * sector_bytes;
 }
 
-void encode_sectors(std::string_view body, const segment_header& s, std::uint64_t sequence, std::string& out) {
+void encode_sectors(std::string_view body, const segment_header& s, std::uint64_t sequence, std::uint32_t attempt,
+                    std::string& out) {
   PRECONDITION(body.size() <= body_bytes_max);
   const auto seed = crc_seed(s);
-  const sector_head head{static_cast<std::uint32_t>(body.size()), sequence, crc32c(body, seed)};
+  const sector_head head{static_cast<std::uint32_t>(body.size()), sequence, attempt};
   out.clear();
   out.reserve(sector_frame_bytes(body.size()));
   byte_writer w(out);
   w.u32(sector_magic);
   w.u32(head.body_bytes);
   w.u64(head.sequence);
-  w.u32(head.body_crc);
+  w.u32(head.attempt);
   for (std::size_t k = 0, n = sectors_of(head.body_bytes); k < n; ++k) {
     const auto begin = k * sector_bytes;
     const auto taken = std::min(body.size(), begin + sector_content_bytes - out.size());
@@ -123,8 +131,7 @@ frame_look look_at_sectors(std::string_view all, std::size_t offset, std::uint64
   for (std::size_t k = 0; k < n; ++k)
     body.append(sector(k).substr(0, sector_content_bytes));
   const auto found = std::string_view(body).substr(sector_head_bytes, head->body_bytes);
-  if (!all_zero(std::string_view(body).substr(sector_head_bytes + found.size())) ||
-      (crc32c(found, seed) != head->body_crc && !MUTANT(checksum_ignored)))
+  if (!all_zero(std::string_view(body).substr(sector_head_bytes + found.size())))
     return look;
   look.body = found;
   look.state = frame_state::whole;

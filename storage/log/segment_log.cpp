@@ -47,7 +47,7 @@ std::string free_name(std::uint64_t number) {
 segment_log::segment_log(file_system& files, std::string directory, segment_log_options options,
                          std::unique_ptr<file_lock> lock)
     : files_(files), directory_(std::move(directory)), options_(options), lock_(std::move(lock)),
-      salts_(seed_or_random(options.seed)) {
+      random_(seed_or_random(options.seed)) {
   options_.segment_bytes = round_up(std::max(options_.segment_bytes, page_bytes), page_bytes);
 }
 
@@ -149,7 +149,7 @@ std::size_t segment_log::encoded_bytes(segment_version version) const {
 
 std::string_view segment_log::sealed(const segment_header& s, std::uint64_t offset) {
   if (s.version == segment_version::sectors) {
-    encode_sectors(encoded_body(frame_), s, position_.sequence, sectors_);
+    encode_sectors(encoded_body(frame_), s, position_.sequence, static_cast<std::uint32_t>(random_.next()), sectors_);
     return sectors_;
   }
   seal_frame(frame_, s, position_.sequence, offset);
@@ -168,7 +168,7 @@ status segment_log::write_frame() {
 
 status segment_log::begin_segment() {
   active_segment next;
-  next.header = {version_,           next_number_,         spare_->bytes, salts_.next(),
+  next.header = {version_,           next_number_,         spare_->bytes, random_.next(),
                  position_.sequence, position_.next_index, position_.hard};
   next.name = segment_name(next_number_);
   next.f = std::move(spare_->f);

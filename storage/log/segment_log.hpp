@@ -128,7 +128,7 @@ private:
   std::string directory_;
   segment_log_options options_;
   std::unique_ptr<file_lock> lock_;
-  seeded_random salts_;
+  seeded_random random_;
   std::deque<segment> segments_; ///< all except the active one, oldest first
   std::optional<active_segment> active_;
   std::optional<spare_segment> spare_;

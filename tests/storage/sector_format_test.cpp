@@ -24,9 +24,10 @@ segment_header segment_with(std::uint64_t salt) {
 }
 const auto segment = segment_with(7);
 
-std::string frame_of(std::string_view body, std::uint64_t at = sequence, const segment_header& s = segment) {
+std::string frame_of(std::string_view body, std::uint64_t at = sequence, const segment_header& s = segment,
+                     std::uint32_t attempt = 1) {
   std::string out;
-  encode_sectors(body, s, at, out);
+  encode_sectors(body, s, at, attempt, out);
   return out;
 }
 
@@ -103,7 +104,7 @@ TEST_CASE("sectors of a frame do not pass for others of the same frame, or of an
   CHECK(state_at_begin(swapped) == frame_state::torn);
   CHECK(state_at_begin(frame_of("another frame", sequence - 1)) == frame_state::damaged);
   // An unfinished write of the same sequence number stays in the file.
-  const auto attempt = frame_of(body_of(4, 'a'));
+  const auto attempt = frame_of(body_of(4, 'a'), sequence, segment, 2);
   CHECK(state_at_begin(with_sector(now, 2, attempt)) == frame_state::torn);
   CHECK(state_at_begin(with_sector(now, 0, attempt)) == frame_state::torn);
 }
