@@ -93,6 +93,8 @@ public:
 
   void begin_writeback(std::uint64_t offset, std::uint64_t n) override { write_back(fd_.get(), offset, n); }
 
+  void read_ahead() override { (void)::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_WILLNEED); }
+
   result<std::uint64_t> size() override {
     struct stat s {};
     if (::fstat(fd_.get(), &s) != 0)

@@ -212,6 +212,7 @@ status segment_log::fill_spare(std::uint64_t bytes_needed, std::size_t budget) {
     s.bytes = options_.segment_bytes;
     if (prepared) {
       PROBE("log: used-up segment needs no zeros");
+      s.f->read_ahead();
       s.zeroed = s.bytes;
       s.synced = true;
     }
