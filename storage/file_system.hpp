@@ -32,8 +32,8 @@ public:
   /// Starts to write the range to the disk, so that a later sync() is short. A paced thread waits
   /// for it (paced_writeback.hpp). Never fails.
   virtual void begin_writeback(std::uint64_t offset, std::uint64_t n) = 0;
-  /// A hint to read the file into memory: a write of a part of a page that is not there waits for the
-  /// disk. Never fails.
+  /// A hint to read the file into memory. Otherwise a write of a part of a page that is not there
+  /// waits for the disk. Never fails.
   virtual void read_ahead() {}
   virtual result<std::uint64_t> size() = 0;
 };
