@@ -5,7 +5,6 @@
 #include "protocol/base/mutants.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace belay::storage {
 
@@ -22,20 +21,21 @@ struct sector_head {
   std::uint32_t attempt = 0;
 };
 
-template <class Int>
-char* put(char* at, Int v) {
-  for (std::size_t i = 0; i < sizeof v; ++i)
-    *at++ = static_cast<char>(v >> (8 * i));
-  return at;
+/// Seed of the tags of a frame's sectors.
+std::uint32_t tag_seed(const sector_head& h, std::uint32_t segment_seed) {
+  std::string bytes;
+  byte_writer w(bytes);
+  w.u64(h.sequence);
+  w.u32(h.body_bytes);
+  w.u32(h.attempt);
+  return crc32c(bytes, segment_seed);
 }
 
-std::uint32_t tag_of(const sector_head& h, std::size_t k, std::uint32_t seed) {
-  std::array<char, 8 + 3 * 4> bytes;
-  auto* at = put(bytes.data(), h.sequence);
-  at = put(at, h.body_bytes);
-  at = put(at, h.attempt);
-  put(at, static_cast<std::uint32_t>(k));
-  return crc32c({bytes.data(), bytes.size()}, seed);
+std::uint32_t tag_of(std::size_t k, std::uint32_t seed) {
+  std::string bytes;
+  byte_writer w(bytes);
+  w.u32(static_cast<std::uint32_t>(k));
+  return crc32c(bytes, seed);
 }
 
 std::uint32_t u32_at(std::string_view bytes, std::size_t at) {
@@ -52,7 +52,7 @@ std::size_t sectors_of(std::size_t body_bytes) {
   return (sector_head_bytes + body_bytes + sector_content_bytes - 1) / sector_content_bytes;
 }
 
-/// nullopt: the sector does not begin a frame of that segment. @pre it is intact
+/// nullopt: the sector does not begin a frame of that segment.
 std::optional<sector_head> decode_head(std::string_view sector, std::uint32_t seed) {
   byte_reader r(sector);
   if (r.u32() != sector_magic)
@@ -61,7 +61,7 @@ std::optional<sector_head> decode_head(std::string_view sector, std::uint32_t se
   h.body_bytes = r.u32();
   h.sequence = r.u64();
   h.attempt = r.u32();
-  if (u32_at(sector, sector_content_bytes) != tag_of(h, 0, seed))
+  if (u32_at(sector, sector_content_bytes) != tag_of(0, tag_seed(h, seed)))
     return std::nullopt;
   return h;
 }
@@ -75,8 +75,8 @@ std::size_t sector_frame_bytes(std::size_t body_bytes) {
 void encode_sectors(std::string_view body, const segment_header& s, std::uint64_t sequence, std::uint32_t attempt,
                     std::string& out) {
   PRECONDITION(body.size() <= body_bytes_max);
-  const auto seed = crc_seed(s);
   const sector_head head{static_cast<std::uint32_t>(body.size()), sequence, attempt};
+  const auto seed = tag_seed(head, crc_seed(s));
   out.clear();
   out.reserve(sector_frame_bytes(body.size()));
   byte_writer w(out);
@@ -90,7 +90,7 @@ void encode_sectors(std::string_view body, const segment_header& s, std::uint64_
     out.append(body.substr(0, taken));
     body.remove_prefix(taken);
     out.resize(begin + sector_content_bytes, '\0');
-    w.u32(tag_of(head, k, seed));
+    w.u32(tag_of(k, seed));
     w.u32(crc32c(std::string_view(out).substr(begin)));
   }
   INVARIANT(body.empty());
@@ -115,13 +115,13 @@ frame_look look_at_sectors(std::string_view all, std::size_t offset, std::uint64
       sector_frame_bytes(head->body_bytes) > all.size() - offset)
     return look;
   const auto n = sectors_of(head->body_bytes);
+  const auto tags = tag_seed(*head, seed);
   bool unfinished = false;
   for (std::size_t k = 1; k < n; ++k) {
     if (!is_intact(sector(k)))
       return look;
-    unfinished |= u32_at(sector(k), sector_content_bytes) != tag_of(*head, k, seed);
+    unfinished |= u32_at(sector(k), sector_content_bytes) != tag_of(k, tags);
   }
-  look.bytes = n * sector_bytes;
   if (unfinished) {
     look.state = frame_state::torn;
     return look;
@@ -134,6 +134,7 @@ frame_look look_at_sectors(std::string_view all, std::size_t offset, std::uint64
   if (!all_zero(std::string_view(body).substr(sector_head_bytes + found.size())))
     return look;
   look.body = found;
+  look.bytes = n * sector_bytes;
   look.state = frame_state::whole;
   return look;
 }
@@ -143,8 +144,8 @@ std::optional<std::size_t> find_later_sectors(std::string_view all, std::size_t 
   const auto seed = crc_seed(s);
   for (auto at = offset; at + sector_bytes <= all.size(); at += sector_bytes) {
     const auto sector = all.substr(at, sector_bytes);
-    const auto head = is_intact(sector) ? decode_head(sector, seed) : std::nullopt;
-    if (head && head->sequence > sequence)
+    const auto head = decode_head(sector, seed);
+    if (head && head->sequence > sequence && is_intact(sector))
       return at;
   }
   return std::nullopt;

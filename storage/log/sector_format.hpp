@@ -43,7 +43,8 @@ std::optional<std::size_t> find_later_sectors(std::string_view all, std::size_t 
                                               const segment_header& s);
 
 /// Size of the part after the last frame, which ends at `offset`, up to the last damaged sector. It
-/// must be wiped: the frames before such a sector would seem to be followed by a damaged one.
+/// must be wiped: the frames before such a sector would seem to be followed by a damaged one. What
+/// an unfinished write left passes for nothing else, so it may stay.
 std::size_t damaged_tail_bytes(std::string_view all, std::size_t offset);
 
 } // namespace belay::storage

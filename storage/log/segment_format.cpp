@@ -3,6 +3,7 @@
 #include "protocol/base/bytes.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/wire/entry_codec.hpp"
+#include "storage/log/sector_format.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -204,7 +205,10 @@ std::optional<frame_header> decode_frame_header(std::string_view bytes, const se
   return h;
 }
 
-frame_look look_at_frame(std::string_view all, std::size_t offset, std::uint64_t sequence, const segment_header& s) {
+frame_look look_at_frame(std::string_view all, std::size_t offset, std::uint64_t sequence, const segment_header& s,
+                         std::string& buffer) {
+  if (s.version == segment_version::sectors)
+    return look_at_sectors(all, offset, sequence, s, buffer);
   frame_look look;
   if (offset + frame_header_bytes > all.size())
     return look;
@@ -240,6 +244,8 @@ frame_look look_at_frame(std::string_view all, std::size_t offset, std::uint64_t
 
 std::optional<std::size_t> find_later_frame(std::string_view all, std::size_t offset, std::uint64_t sequence,
                                             const segment_header& s) {
+  if (s.version == segment_version::sectors)
+    return find_later_sectors(all, offset, sequence, s);
   for (auto at = (offset + frame_align - 1) / frame_align * frame_align; at + frame_header_bytes <= all.size();
        at += frame_align) {
     const auto h = decode_frame_header(all.substr(at, frame_header_bytes), s);
@@ -247,6 +253,13 @@ std::optional<std::size_t> find_later_frame(std::string_view all, std::size_t of
       return at;
   }
   return std::nullopt;
+}
+
+std::size_t tail_to_wipe(std::string_view all, std::size_t offset, const segment_header& s) {
+  if (s.version == segment_version::sectors)
+    return damaged_tail_bytes(all, offset);
+  const auto used = all.find_last_not_of('\0') + 1;
+  return used > offset ? used - offset : 0;
 }
 
 std::optional<std::vector<raft::persist_batch>> decode_body(std::string_view body) {

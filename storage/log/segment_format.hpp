@@ -101,11 +101,16 @@ struct frame_look {
   std::string_view body; ///< set if whole
   std::size_t bytes = 0; ///< if whole: size of the frame
 };
-frame_look look_at_frame(std::string_view all, std::size_t offset, std::uint64_t sequence, const segment_header& s);
+/// @param buffer may receive the body, to which the result then refers
+frame_look look_at_frame(std::string_view all, std::size_t offset, std::uint64_t sequence, const segment_header& s,
+                         std::string& buffer);
 
 /// Offset of the first valid frame header from `offset` on and after `sequence`; nullopt: none.
 std::optional<std::size_t> find_later_frame(std::string_view all, std::size_t offset, std::uint64_t sequence,
                                             const segment_header& s);
+
+/// Size of what must be wiped after the last frame, which ends at `offset`, before the next write.
+std::size_t tail_to_wipe(std::string_view all, std::size_t offset, const segment_header& s);
 
 /// nullopt: malformed. Tokens are zero. Checks that the entries of one batch are contiguous.
 std::optional<std::vector<raft::persist_batch>> decode_body(std::string_view body);

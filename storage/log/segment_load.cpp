@@ -3,7 +3,6 @@
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 #include "storage/advice.hpp"
-#include "storage/log/sector_format.hpp"
 #include "storage/log/segment_log.hpp"
 
 #include <charconv>
@@ -31,12 +30,10 @@ std::optional<std::string> damage_in(const frame_look& look, std::string_view al
   const auto expected = "frame " + std::to_string(sequence);
   if (look.state == frame_state::damaged)
     return expected + " has a wrong checksum or number, and is not an incomplete write";
-  const bool has_sectors = s.version == segment_version::sectors;
-  if (auto later =
-          has_sectors ? find_later_sectors(all, offset, sequence, s) : find_later_frame(all, offset, sequence, s))
+  if (auto later = find_later_frame(all, offset, sequence, s))
     return expected + " is unreadable, but a later one follows at offset " + std::to_string(*later);
   // A write ends where its frame does; bytes after it were written once this one was durable.
-  if (!has_sectors && look.bytes > 0 && !all_zero(all.substr(offset + look.bytes)))
+  if (look.bytes > 0 && !all_zero(all.substr(offset + look.bytes)))
     return expected + " is incomplete, but something was written after it";
   // The first frame of a segment was durable before the file was renamed.
   if (offset == segment_header_bytes)
@@ -195,12 +192,10 @@ status segment_log::read_segment(std::uint64_t number, bool last, loaded_log& in
   active_segment now;
   now.header = *header;
   now.name = name;
-  const bool has_sectors = header->version == segment_version::sectors;
   std::size_t offset = segment_header_bytes, last_frame = offset;
   std::string body;
   for (;;) {
-    const auto look = has_sectors ? look_at_sectors(all, offset, position_.sequence, *header, body)
-                                  : look_at_frame(all, offset, position_.sequence, *header);
+    const auto look = look_at_frame(all, offset, position_.sequence, *header, body);
     if (look.state != frame_state::whole) {
       const auto why = damage_in(look, all, offset, position_.sequence, *header);
       if (why && !MUTANT(damage_cut_as_torn))
@@ -232,9 +227,7 @@ status segment_log::read_segment(std::uint64_t number, bool last, loaded_log& in
   active_ = std::move(now);
   if (!last)
     return done{};
-  const auto used = all.find_last_not_of('\0') + 1;
-  // In version 2 what an unfinished write left passes for nothing else, so it may stay.
-  const auto torn_bytes = has_sectors ? damaged_tail_bytes(all, offset) : used > offset ? used - offset : 0;
+  const auto torn_bytes = tail_to_wipe(all, offset, *header);
   const bool secured = MUTANT(tail_unsynced_after_restart) && torn_bytes == 0;
   return secured ? status(done{}) : secure_end(all, last_frame, offset, torn_bytes);
 }
