@@ -434,6 +434,11 @@ found_key find_member(const std::string& section, std::string_view written) {
   return {find_config_key(section + std::string(any_name)), std::string(written)};
 }
 
+void add_once(std::vector<const renamed_name*>& names, const renamed_name* row) {
+  if (std::find(names.begin(), names.end(), row) == names.end())
+    names.push_back(row);
+}
+
 /// Takes the known keys of one source, with their locations.
 class source_check {
 public:
@@ -489,8 +494,8 @@ private:
   /// @returns false after reporting that the values differ
   bool is_same_by_both_names(const std::string& path, const renamed_name* old_name, const json::value* before,
                              const json::value& now, const file_locations* at) {
-    if (old_name != nullptr && std::find(old_names_.begin(), old_names_.end(), old_name) == old_names_.end())
-      old_names_.push_back(old_name);
+    if (old_name != nullptr)
+      add_once(old_names_, old_name);
     const auto* row = find_new_name(name_kind::config_key, path);
     if (row == nullptr || before == nullptr || *before == now)
       return true;
@@ -646,8 +651,7 @@ placed_config check_config_source(const std::string& source, const config_text& 
 
 void merge_config(placed_config& into, const placed_config& later) {
   for (const auto* row : later.old_names)
-    if (std::find(into.old_names.begin(), into.old_names.end(), row) == into.old_names.end())
-      into.old_names.push_back(row);
+    add_once(into.old_names, row);
   for (const auto& member : later.values)
     merge_member(into, into.values, "", "", member.key(), member.value(), later);
 }
