@@ -48,7 +48,7 @@ bool core::impl::sane(const message& m, const append_entries& a) const {
 /// advances the commit index. The reply to entries waits for the disk.
 void core::impl::on_append(const message& m, const append_entries& a) {
   if (m.term < hard.term) {
-    send_now(m.from, append_reply{false, {}, a.prev_index, {}, {}, 0}); // tells a deposed leader the current term
+    send_now(m.from, append_reply{false, {}, a.prev_index, {}, {}, 0}); // a deposed leader needs the current term
     return;
   }
   if (!sane(m, a) || !accept_leader(m))

@@ -140,7 +140,7 @@ void core::impl::on_snapshot_reply(const message& m, const snapshot_reply& r) {
 
 void core::impl::on_snapshot_chunk(const message& m, const snapshot_chunk& c) {
   if (m.term < hard.term) {
-    send_now(m.from, snapshot_reply{c.meta.index, 0, false, true}); // tells a deposed leader the current term
+    send_now(m.from, snapshot_reply{c.meta.index, 0, false, true}); // a deposed leader needs the current term
     return;
   }
   if (!sane_chunk(m, c) || !accept_leader(m))

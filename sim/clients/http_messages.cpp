@@ -500,7 +500,7 @@ bool needs_level(const state::command& c) {
          std::holds_alternative<state::session_begin>(c) || std::holds_alternative<state::fenced_txn>(c);
 }
 
-/// The enumerator that a reason stands for, which has a new name in responses if it was renamed.
+/// Maps a reason to its enumerator. Responses have the new name of a renamed reason.
 template <state::named_enum Enum>
 std::optional<Enum> reason_in(std::string_view text) {
   for (const auto each : state::names_of<Enum>)

@@ -81,9 +81,9 @@ TEST_CASE("recipes on real servers", "[client]") {
     CHECK(c.semaphore("pool", 2).acquire(seconds(10)));
 
     // A leadership
-    auto nobody = a.election("leader").leader_now();
-    REQUIRE(nobody);
-    CHECK_FALSE(*nobody);
+    auto vacant = a.election("leader").leader_now();
+    REQUIRE(vacant);
+    CHECK_FALSE(*vacant);
     auto leadership = a.election("leader").campaign("a", seconds(10));
     REQUIRE(leadership);
     std::thread candidate([&] {

@@ -50,9 +50,9 @@ int main(int argc, char** argv) {
   options.servers = {argc > 1 ? argv[1] : "http://127.0.0.1:1"};
   belay::client c(options);
   if (argc == 1) {
-    auto nobody = c.get("k", 300ms);
-    std::cout << belay::name_of(nobody.reason()) << "\n";
-    return nobody.reason() == belay::reason::unavailable ? 0 : 1;
+    auto unanswered = c.get("k", 300ms);
+    std::cout << belay::name_of(unanswered.reason()) << "\n";
+    return unanswered.reason() == belay::reason::unavailable ? 0 : 1;
   }
   auto added = c.run<int>(add_twice, 10s);
   auto lock = c.lock("outside").acquire(10s);

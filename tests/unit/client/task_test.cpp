@@ -151,7 +151,7 @@ TEST_CASE("names are escaped in paths and queries", "[client]") {
 TEST_CASE("responses are classified: rejected, or unknown", "[client]") {
   CHECK(answer::none(true, "lost").to_error(true).outcome() == outcome::unknown);
   CHECK(answer::none(true, "lost").to_error(false).outcome() == outcome::refused);
-  CHECK(answer::none(false, "nobody").to_error(true).reason() == reason::unavailable);
+  CHECK(answer::none(false, "no server responds").to_error(true).reason() == reason::unavailable);
   CHECK(answer(500, "leadership lost while committing log").to_error(true).outcome() == outcome::unknown);
   CHECK(answer(500, "invalid session \"x\"").to_error(true).reason() == reason::session);
   CHECK(answer(500, "Invalid Session TTL '1', must be between [10s=24h0m0s]").to_error(true).outcome() ==
