@@ -13,8 +13,13 @@ constexpr std::chrono::milliseconds cache_tick{100};
 
 } // namespace
 
+agent_composition::agent_composition(raft::member self, relay_loop& loop, std::shared_ptr<vitals> numbers)
+    : self_(std::move(self)), loop_(loop), numbers_(std::move(numbers)) {
+}
+
 agent_composition::agent_composition(caf::actor_system& system, agent_plan plan)
-    : self_(plan.self), loop_(*plan.loop), numbers_(std::move(plan.numbers)) {
+    : agent_composition(plan.self, *plan.loop, std::move(plan.numbers)) {
+  // From here on the destructor releases what was spawned, if an actor cannot be made.
   numbers_->has_raft = false;
   numbers_->standing = cluster_standing::cut_off;
   plan.relay.hello.self = self_;

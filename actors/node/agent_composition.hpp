@@ -75,6 +75,7 @@ public:
   }
 
 private:
+  agent_composition(raft::member self, relay_loop& loop, std::shared_ptr<vitals> numbers);
   void view_changed(bool answers);
   void tick_cache();
 

@@ -30,7 +30,9 @@ state::node_record catalog_row_of(const raft::member& node, const std::string& d
 }
 
 node_composition::node_composition(caf::actor_system& system, node_plan plan, std::shared_ptr<vitals> numbers,
-                                   metrics& counted) {
+                                   metrics& counted)
+    : node_composition() {
+  // From here on the destructor releases what was spawned, if an actor cannot be made.
   auto& w = *node_actors_;
   w.clock = plan.clock;
   w.fail_stop = plan.fail_stop;

@@ -105,6 +105,7 @@ public:
   }
 
 private:
+  node_composition() = default;
   void spawn_agent(caf::actor_system& system, node_plan plan, std::shared_ptr<vitals> numbers);
 
   node_actors_ptr node_actors_ = std::make_shared<node_actors>();

@@ -50,6 +50,8 @@ schedule::~schedule() {
   coordinator_->clock().cancel_all();
   while (coordinator_->try_run_once()) {
   }
+  // The destructor of the actor system would wait for them for ever.
+  INVARIANT(system_->registry().running() == 0);
 }
 
 virtual_time schedule::now() const {
