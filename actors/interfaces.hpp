@@ -139,7 +139,7 @@ using raft_peer_actor = caf::typed_actor<
     reacts_to<snapshot_chunk_loaded>, // checkpointer: the response to load_snapshot_chunk
     reacts_to<snapshot_chunk_stored>, // checkpointer: the response to store_snapshot_chunk
     reacts_to<snapshot_in_force>,     // fsm: it continues from the tables of the snapshot
-    reacts_to<hand_over_leadership>,  // tests and the simulator: transfer leadership to another server
+    reacts_to<leadership_transfer>,  // tests and the simulator: transfer leadership to another server
     reacts_to<give_up_lease>,         // session_reaper: own message returned, the lease is no longer relied on
     reacts_to<change_members>,        // tests and the simulator: make exactly these servers the members
     reacts_to<status_request>,        // http_gateway: status of the cluster; keyring operations on all members

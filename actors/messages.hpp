@@ -239,7 +239,7 @@ struct lease_extended {
 };
 
 /// -> raft_peer, on the leader: transfer leadership. No effect if impossible (no voter, too old).
-struct hand_over_leadership {
+struct leadership_transfer {
   node_id to;
 };
 /// -> raft_peer, on the leader: make exactly these the members of the cluster (joint consensus).

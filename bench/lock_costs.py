@@ -86,9 +86,9 @@ class Claim(Program):
 
     connections = 2  # the session's, the claim's
 
-    def __init__(self, folder, api, what, hand_over):
+    def __init__(self, folder, api, what, transfer):
         self.out = os.path.join(folder, f"client{next(self.numbers)}")
-        self.api, self.what, self.hand_over = api, what, hand_over
+        self.api, self.what, self.transfer = api, what, transfer
         settings = {"Name": "alice", "TTL": "30s", "LockDelay": "0s", "NodeChecks": []}
         self.session = json.loads(self.curl("PUT", "session/create", json.dumps(settings)))["ID"]
         kind = {"lock": "", "semaphore": f"&kind=semaphore&limit={LIMIT}", "election": "&kind=election"}[what]
@@ -104,7 +104,7 @@ class Claim(Program):
 
     def give_back(self):
         name = f"claim/bench/{self.what}"
-        self.curl("PUT", f"{name}/transfer?id={self.session}") if self.hand_over else self.curl("DELETE", f"{name}?id={self.session}")
+        self.curl("PUT", f"{name}/transfer?id={self.session}") if self.transfer else self.curl("DELETE", f"{name}?id={self.session}")
         self.curl("PUT", f"session/destroy/{self.session}")
 
     def abandon(self):

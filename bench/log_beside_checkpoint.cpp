@@ -63,7 +63,7 @@ public:
     storage::lmdb_checkpoint_options o;
     o.row_hash = hash_of_bytes;
     auto opened = storage::lmdb_checkpoint::open(folder, o);
-    ended_by(opened ? status(done{}) : status(opened.why()));
+    ended_by(opened ? status(done{}) : status(opened.reason()));
     store_ = std::move(*opened);
     write();
   }
@@ -102,10 +102,10 @@ class log_under_load {
 public:
   explicit log_under_load(const std::string& folder) {
     auto opened = storage::segment_log::open(storage::posix_file_system(), folder + "/raft");
-    ended_by(opened ? status(done{}) : status(opened.why()));
+    ended_by(opened ? status(done{}) : status(opened.reason()));
     log_ = std::move(*opened);
     const auto loaded = log_->load();
-    ended_by(loaded ? status(done{}) : status(loaded.why()));
+    ended_by(loaded ? status(done{}) : status(loaded.reason()));
   }
   double append() {
     raft::persist_batch b;

@@ -190,7 +190,7 @@ public:
     for (;;) {
       const auto n = f.read_at(text.size(), buffer, sizeof buffer);
       if (!n)
-        return n.why();
+        return n.reason();
       text.append(buffer, *n);
       if (*n < sizeof buffer)
         return std::optional(std::move(text));
@@ -225,11 +225,11 @@ file_system& posix_file_system() {
 result<std::string> read_whole(file& f) {
   auto bytes = f.size();
   if (!bytes)
-    return bytes.why();
+    return bytes.reason();
   std::string all(*bytes, '\0');
   auto got = f.read_at(0, all.data(), all.size());
   if (!got)
-    return got.why();
+    return got.reason();
   all.resize(*got);
   return all;
 }
@@ -238,7 +238,7 @@ status replace_file(file_system& files, const std::string& path, std::string_vie
   const auto unfinished = path + std::string(unfinished_extension);
   auto f = files.open(unfinished, open_mode::fresh);
   if (!f)
-    return f.why();
+    return f.reason();
   if (auto s = (*f)->write_at(0, {bytes}); !s)
     return s;
   if (durable)

@@ -32,7 +32,7 @@ result<std::unique_ptr<file>> read_only_files::open(const std::string& path, ope
   if (mode == open_mode::existing) {
     auto opened = files_.open(path, mode);
     if (!opened)
-      return opened.why();
+      return opened.reason();
     f = std::move(opened).value();
   }
   return std::unique_ptr<file>(std::make_unique<unchanged_file>(std::move(f)));

@@ -141,7 +141,7 @@ void health_checks::begin(health_checks_start start) {
   }
   restore(std::move(start.kept));
   agent_.take_touched();
-  say_counts();
+  report_counts();
 }
 
 void health_checks::restore(std::vector<std::pair<std::string, std::string>> kept) {
@@ -195,7 +195,7 @@ void health_checks::carry_out(waiting_answer* waiting) {
   const auto fired = agent_.take_fired();
   const bool changed = !touched.empty() || !fired.empty();
   if (!touched.empty())
-    say_counts();
+    report_counts();
   if (!fired.empty()) {
     send_frames out;
     for (const auto& m : view_.config.members)
@@ -438,7 +438,7 @@ void health_checks::tick_soon() {
   wake_ups_.ask(*this, *node_actors_, tick, tick_atom::value);
 }
 
-void health_checks::say_counts() {
+void health_checks::report_counts() {
   if (settings_.numbers == nullptr)
     return;
   const auto n = agent_.counts();

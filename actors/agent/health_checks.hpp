@@ -162,7 +162,7 @@ private:
   /// @returns false: it is no response to that
   bool on_leave_answered(const write_result& r);
 
-  void say_counts();
+  void report_counts();
   std::uint64_t wall_ms() const;
   agent::local_time now() { return now_of(*this, *node_actors_).time_since_epoch(); }
 

@@ -38,7 +38,7 @@ void health_checks::go_on_leaving() {
   std::visit(
       overloaded{
           [](const forward::departure::wait&) {},
-          [this](const forward::departure::hand_over& h) { send(node_actors_->raft_peer, hand_over_leadership{h.to}); },
+          [this](const forward::departure::transfer& h) { send(node_actors_->raft_peer, leadership_transfer{h.to}); },
           [this](const forward::departure::ask_leader&) {
             leaving_->requested = ids_.next();
             const forward::let_leave ask{settings_.agent.registry.node.id};

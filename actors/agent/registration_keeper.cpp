@@ -59,7 +59,7 @@ std::string registrations_directory(const std::string& data_dir) {
 
 result<std::vector<std::pair<std::string, std::string>>> open_registrations(const std::string& directory) {
   if (auto made = storage::posix_file_system().make_directory(directory); !made)
-    return made.why();
+    return made.reason();
   // Commands, headers and bodies contain passwords. Earlier versions made it readable for all.
   std::error_code wrong;
   fs::permissions(directory, fs::perms::owner_all, wrong);

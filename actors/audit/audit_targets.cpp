@@ -77,7 +77,7 @@ struct of_command {
   }
   targets operator()(const state::claim_ask& c) const { return {{"ask", "claim", c.name, c.id}}; }
   targets operator()(const state::claim_release& c) const { return {{"release", "claim", c.name, c.id}}; }
-  targets operator()(const state::claim_hand_over& c) const { return {{"transfer", "claim", c.name, c.id}}; }
+  targets operator()(const state::claim_transfer& c) const { return {{"transfer", "claim", c.name, c.id}}; }
   targets operator()(const state::claim_mode_set& c) const { return {{"set-mode", "claim", c.name, c.id}}; }
   targets operator()(const state::claim_limit_set& c) const { return {{"set-limit", "claim", c.name}}; }
   targets operator()(const state::claim_limit_unset& c) const { return {{"unset-limit", "claim", c.name}}; }

@@ -66,9 +66,9 @@ void rotated_file::close() {
 result<rotated_file> rotated_file::open(rotation_rules rules, std::int64_t now_ns) {
   rotated_file f(std::move(rules));
   if (auto s = make_folder_of(f.rules_.path); !s)
-    return s.why();
+    return s.reason();
   if (auto s = f.open_current(now_ns); !s)
-    return s.why();
+    return s.reason();
   f.remove_oldest();
   return f;
 }

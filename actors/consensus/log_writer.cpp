@@ -28,7 +28,7 @@ void log_writer::write(const write_log& w) {
   answer.batches = w.batches.size();
   const auto begun = now();
   if (auto s = store_->append(w.batches); !s && !MUTANT(failed_append_ignored)) {
-    if (s.why().kind != failure_kind::no_space) {
+    if (s.reason().kind != failure_kind::no_space) {
       log::error("log_writer", "write to the Raft log failed; stopping, because the contents of the disk are unknown",
                  {{"error", s.error()}, {"advice", "check the disk (dmesg, smartctl), then start the node again"}});
       fail_stop(*node_actors_);

@@ -17,7 +17,7 @@ constexpr std::string_view alert("\x15\x03\x03\x00\x02\x02\x28", 7);
 
 result<std::optional<peer_handshake::outcome>> peer_handshake::feed(std::string_view bytes) {
   if (auto s = take(bytes); !s)
-    return s.why();
+    return s.reason();
   constexpr std::size_t length_bytes = 4;
   if (decrypted_.size() < length_bytes)
     return std::optional<outcome>();
@@ -31,7 +31,7 @@ result<std::optional<peer_handshake::outcome>> peer_handshake::feed(std::string_
   std::vector<wire::frame> frames;
   const auto fed = decoder.feed(std::string_view(decrypted_).substr(0, whole), frames);
   if (!fed)
-    return fed.why();
+    return fed.reason();
   if (frames.size() != 1 || !std::holds_alternative<wire::hello>(frames.front()))
     return failure{"the first frame of the peer is not a hello"};
   auto& hello = std::get<wire::hello>(frames.front());

@@ -164,8 +164,8 @@ void peer_link::on_tick() {
       pass_on_client_agent(std::move(p));
   for (auto& p : pending_.pump(now))
     admit(std::move(p));
-  const bool say_hello = now >= next_hello_;
-  if (say_hello) {
+  const bool hello_due = now >= next_hello_;
+  if (hello_due) {
     next_hello_ = now + together(*this, hello_again, hello_slack);
     refill_unverified();
   }
@@ -176,7 +176,7 @@ void peer_link::on_tick() {
       finish_dial(o);
     else if (o.state == dial_state::shaking_hands)
       shake_hands(o);
-    else if (o.state == dial_state::up && say_hello)
+    else if (o.state == dial_state::up && hello_due)
       write_hello(o);
   }
   drop_silent_connections(passed);
@@ -546,8 +546,9 @@ bool peer_link::is_unverified(const incoming& in) const {
 std::size_t peer_link::frame_limit(const incoming& in) const {
   if (!is_unverified(in))
     return wire::frame_bytes_max;
-  const bool says_ours = in.cluster_id != 0 && in.cluster_id == hello_.cluster_id;
-  return says_ours ? std::max(newer_member_frame_max, settings_.unverified_frame_max) : settings_.unverified_frame_max;
+  const bool claims_our_cluster = in.cluster_id != 0 && in.cluster_id == hello_.cluster_id;
+  return claims_our_cluster ? std::max(newer_member_frame_max, settings_.unverified_frame_max)
+                            : settings_.unverified_frame_max;
 }
 
 bool peer_link::unverified_are_too_many(const incoming& in) const {

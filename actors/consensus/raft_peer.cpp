@@ -76,7 +76,7 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
       [this](const snapshot_chunk_loaded& s) { on_chunk_loaded(s); },
       [this](const snapshot_chunk_stored& s) { on_chunk_stored(s); },
       [this](const snapshot_in_force& s) { on_snapshot_in_force(s); },
-      [this](const hand_over_leadership& h) { on_hand_over(h); },
+      [this](const leadership_transfer& h) { on_leadership_transfer(h); },
       [this](const give_up_lease& g) { on_lease_given_up(g); },
       [this](const change_members& c) { on_change_members(c); },
       [this](const status_request& s) {
@@ -309,14 +309,14 @@ void raft_peer::on_tick() {
   for (int i = 0; i < ticks; ++i)
     formation_.tick(all_met());
   form_cluster();
-  say_history();
+  announce_history();
   look_at_members();
   bring_in_newcomers();
-  hand_over_if_replica();
+  transfer_if_replica();
   send_reachable_members();
   log_no_leader();
   log_no_majority(ticks);
-  say_health();
+  announce_health();
   gossip();
   exchange_coordinates();
   metrics_.raft_indexes(core_.last_index().value, core_.commit_index().value);
@@ -367,7 +367,7 @@ void raft_peer::on_peer_lost(const peer_lost& p) {
   schedule_flush();
 }
 
-void raft_peer::on_hand_over(const hand_over_leadership& h) {
+void raft_peer::on_leadership_transfer(const leadership_transfer& h) {
   if (leading())
     withdraw_lease(h.to);
 }

@@ -95,7 +95,7 @@ private:
   void make_up_for_ticks();
   void on_peer_connected(const peer_connected& p);
   void on_peer_lost(const peer_lost& p);
-  void on_hand_over(const hand_over_leadership& h);
+  void on_leadership_transfer(const leadership_transfer& h);
   void withdraw_lease(node_id transfer_target);
   void on_lease_given_up(const give_up_lease& g);
   void on_change_members(const change_members& c);
@@ -120,7 +120,7 @@ private:
   void answer_status(const status_request& s);
   void log_no_leader();
   void log_no_majority(int ticks);
-  void say_health();
+  void announce_health();
   /// Name of the server in log lines.
   std::string name_of_server(node_id id) const;
 
@@ -193,7 +193,7 @@ private:
                                 std::chrono::nanoseconds silence_max, std::uint64_t behind_max) const;
   http::health_report health(const forward::describe_health& rules);
   void look_at_members();
-  void hand_over_if_replica();
+  void transfer_if_replica();
 
   // raft_peer_members.cpp: messages from peers, and membership
   void on_frames(const frames_received& f);
@@ -249,7 +249,7 @@ private:
   /// The cluster, and whether all members can read cursors that name their history.
   state::history_scope history();
   /// Publishes history(); called on every tick, and when a peer has identified itself.
-  void say_history();
+  void announce_history();
 
   node_actors_ptr node_actors_;
   raft_peer_settings settings_;
@@ -298,7 +298,7 @@ private:
   log_rate_limiter complaint_log_limit_;                ///< limits log lines about servers that are not members
   reachable_members contact_sent_;
   raft::autopilot autopilot_;
-  monotonic_time next_hand_over_{}; ///< earliest next attempt
+  monotonic_time next_transfer_{};  ///< earliest next attempt
   std::set<node_id> replicas_seen_; ///< replicas among the members that disconnected
 
   // What was logged last.

@@ -12,7 +12,7 @@ namespace belay::actors {
 namespace {
 
 // An attempt takes at most one election timeout.
-constexpr std::chrono::seconds hand_over_again{2};
+constexpr std::chrono::seconds transfer_again{2};
 
 } // namespace
 
@@ -77,10 +77,10 @@ void raft_peer::look_at_members() {
 }
 
 /// A voter that was restarted as a replica is demoted by the next leader.
-void raft_peer::hand_over_if_replica() {
-  if (!settings_.replica || !serving_ || now() < next_hand_over_)
+void raft_peer::transfer_if_replica() {
+  if (!settings_.replica || !serving_ || now() < next_transfer_)
     return;
-  next_hand_over_ = now() + hand_over_again;
+  next_transfer_ = now() + transfer_again;
   const auto heirs = formation_.heirs(core_.config());
   const raft::progress_view* best = nullptr;
   const auto progress = core_.progress();

@@ -145,7 +145,7 @@ state::history_scope raft_peer::history() {
   return {formation_.cluster_id(), all || MUTANT(history_named_too_early)};
 }
 
-void raft_peer::say_history() {
+void raft_peer::announce_history() {
   if (history() != history_sent_)
     publish_view();
 }

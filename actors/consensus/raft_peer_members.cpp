@@ -104,7 +104,7 @@ void raft_peer::on_hello(const wire::hello& h, bool proven) {
                                    h.promises,
                                    {h.round, h.agreed, h.given_up, h.refused},
                                    h.has_log,
-                                   h.hears_cluster,
+                                   h.reaches_cluster,
                                    h.disk_full,
                                    h.level,
                                    proven,
@@ -131,7 +131,7 @@ void raft_peer::on_hello(const wire::hello& h, bool proven) {
     form_cluster(); // which announces what has changed
   else
     announce_self();
-  say_history(); // while a server cannot read cursors, none is sent
+  announce_history(); // while a server cannot read cursors, none is sent
 }
 
 /// Servers that name only one seed find each other through it, as do members whose address changed.
@@ -189,7 +189,7 @@ void raft_peer::announce_self() {
   h.level = settings_.level;
   h.known = known_addresses();
   h.has_log = own.has_log;
-  h.hears_cluster = own.hears_cluster;
+  h.reaches_cluster = own.reaches_cluster;
   h.disk_full = disk_full_ || no_space_for_snapshot_;
   h.promises = true;
   h.round = own.first.round;

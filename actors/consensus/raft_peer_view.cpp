@@ -205,7 +205,7 @@ void raft_peer::log_no_majority(int ticks) {
 }
 
 /// Called on every tick: publishes autopilot's view of the servers as metrics.
-void raft_peer::say_health() {
+void raft_peer::announce_health() {
   const auto t = local_now();
   if (!leading()) {
     if (std::exchange(next_health_, raft::local_time{0}) != raft::local_time{0})

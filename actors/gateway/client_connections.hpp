@@ -42,7 +42,7 @@ std::size_t connections_allowed();
 class client_connections {
 public:
   /// @returns true: another gateway serves this connection
-  using hand_over = std::function<bool(const accepted_connection& c)>;
+  using share_function = std::function<bool(const accepted_connection& c)>;
 
   /// @param host,limits,m must outlive this object
   /// @param admission may be shared with other gateways
@@ -52,7 +52,7 @@ public:
   /// Serves HTTPS with these credentials, read for each connection. @pre before listen()
   void secure_by(std::shared_ptr<tls::https_credential_store> https) { https_ = std::move(https); }
   /// Lets other gateways serve accepted connections; null: none. @pre before listen()
-  void share_with(hand_over others) { others_ = std::move(others); }
+  void share_with(share_function others) { others_ = std::move(others); }
 
   /// Accepts connections on these sockets as soon as the loop runs.
   /// @pre secure_by() was called if one of the sockets is for HTTPS
@@ -90,7 +90,7 @@ private:
   const connection_limits& limits_;
   metrics& metrics_;
   std::shared_ptr<client_admission> admission_;
-  hand_over others_;
+  share_function others_;
   std::vector<std::shared_ptr<http_listener>> listeners_;
   std::shared_ptr<tls::https_credential_store> https_;
   std::shared_ptr<handshake_limiter> limiter_;         ///< null: no TLS connection yet

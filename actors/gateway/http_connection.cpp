@@ -315,7 +315,7 @@ bool http_connection::flush() {
   answer_pace_.end();
   unsent_.release(host_->output, limits_.unsent_bytes_max);
   if (queue_.closing()) {
-    if (tls_ == nullptr || say_goodbye())
+    if (tls_ == nullptr || send_close_notify())
       begin_linger();
     return open();
   }

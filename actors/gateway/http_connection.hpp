@@ -88,7 +88,7 @@ private:
   void take_sealed(std::string_view wire);
   void refuse_tls(const std::string& why);
   unsent_output::outcome send_some(std::size_t& moved);
-  bool say_goodbye();
+  bool send_close_notify();
   void hang_up_politely();
 
   connection_host* host_;

@@ -53,7 +53,7 @@ void http_connection::refuse_tls(const std::string& why) {
 }
 
 /// Sends TLS's end of data before the socket ends. @returns false: has to wait for the socket
-bool http_connection::say_goodbye() {
+bool http_connection::send_close_notify() {
   if (!tls_->end())
     return true;
   std::size_t ignored = 0;
@@ -70,7 +70,7 @@ bool http_connection::say_goodbye() {
   return false;
 }
 
-/// Like say_goodbye(), but does not wait for the socket.
+/// Like send_close_notify(), but does not wait for the socket.
 void http_connection::hang_up_politely() {
   std::size_t ignored = 0;
   if (to_send() == 0 && tls_->end())

@@ -68,7 +68,7 @@ struct gateway_settings {
   /// Reads with `?cached` of all gateways of this server. Null: this is the only gateway
   std::shared_ptr<cache_history> cached;
   /// Distributes connections that this gateway accepts. Null: it serves them all
-  client_connections::hand_over share_connections;
+  client_connections::share_function share_connections;
   /// Reads tables of another thread without a message; called on this gateway's thread. The result
   /// has no id. nullopt: the state machine's actor must answer. A null function: it answers all
   /// reads.

@@ -14,8 +14,7 @@ constexpr std::chrono::milliseconds cache_tick{100};
 } // namespace
 
 agent_composition::agent_composition(raft::member self, relay_loop& loop, std::shared_ptr<vitals> numbers)
-    : self_(std::move(self)), loop_(loop), numbers_(std::move(numbers)) {
-}
+    : self_(std::move(self)), loop_(loop), numbers_(std::move(numbers)) {}
 
 agent_composition::agent_composition(caf::actor_system& system, agent_plan plan)
     : agent_composition(plan.self, *plan.loop, std::move(plan.numbers)) {

@@ -196,7 +196,7 @@ void running_client_agent::stop() {
 result<std::vector<std::string>> remembered_servers(const node_config& config) {
   const auto left = has_left(config.data_dir);
   if (!left)
-    return left.why();
+    return left.reason();
   if (*left && !config.rejoin_after_leave) {
     if (config.joins.empty()) {
       log::warn("node", "this agent has left the cluster and will not contact its servers",
@@ -204,11 +204,11 @@ result<std::vector<std::string>> remembered_servers(const node_config& config) {
       return std::vector<std::string>();
     }
     if (auto s = note_left(config.data_dir, false); !s)
-      return s.why();
+      return s.reason();
     return std::vector<std::string>();
   }
   if (auto s = note_left(config.data_dir, false); !s)
-    return s.why();
+    return s.reason();
   auto servers = load_known_servers(config.data_dir);
   if (!servers)
     log::error("node", "list of known servers ignored: it cannot be read", {{"reason", servers.error()}});

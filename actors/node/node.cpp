@@ -67,13 +67,13 @@ result<server_state> open_state(const node_config& config, const identity& who) 
     options.free_segments_max = free_segments_max;
     auto log = storage::segment_log::open(files, data_dir + "/raft", options);
     if (!log)
-      return log.why();
+      return log.reason();
     return std::shared_ptr<storage::log_store>(std::move(*log));
   };
   const auto open_checkpoints = [&]() -> result<std::shared_ptr<storage::checkpoint_store>> {
     auto checkpoints = storage::lmdb_checkpoint::open(data_dir);
     if (!checkpoints)
-      return checkpoints.why();
+      return checkpoints.reason();
     return std::shared_ptr<storage::checkpoint_store>(std::move(*checkpoints));
   };
   return open_server_state(data_dir, who, files, open_log, open_checkpoints, config.raft_trailing_logs);
@@ -86,7 +86,7 @@ result<bool> stays_out_of_cluster(const node_config& config) {
     return left;
   if (config.rejoin_after_leave || !config.joins.empty()) {
     if (auto s = note_left(config.data_dir, false); !s)
-      return s.why();
+      return s.reason();
     return false;
   }
   log::warn("node", "this server has left the cluster and will not contact its members",
@@ -145,7 +145,7 @@ public:
 
 private:
   /// Called on the first HTTP thread. @returns whether another one serves this connection
-  bool hand_over(const accepted_connection& c);
+  bool share_connection(const accepted_connection& c);
 
   system_config caf_config_;
   caf::actor_system system_;
@@ -225,7 +225,7 @@ running_node::running_node(const node_config& config, const identity& who, node_
         return tables->read(number, r, now);
       };
     else if (http_threads_.size() > 1)
-      g.share_connections = [this](const accepted_connection& c) { return hand_over(c); };
+      g.share_connections = [this](const accepted_connection& c) { return share_connection(c); };
     return http_threads_[number++]->spawn(system_, node_actors, std::move(g), metrics_);
   };
   plan.spawn_keeper = [&](const node_actors_ptr& node_actors) {
@@ -260,7 +260,7 @@ status running_node::start() {
 }
 
 /// Round-robin: each thread has equally many connections, apart from those that ended since.
-bool running_node::hand_over(const accepted_connection& c) {
+bool running_node::share_connection(const accepted_connection& c) {
   const auto to = std::exchange(next_http_thread_, (next_http_thread_ + 1) % http_threads_.size());
   if (to == 0)
     return false;

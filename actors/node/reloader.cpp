@@ -33,7 +33,7 @@ result<tls::credentials_ptr> peer_credentials_of(const node_config& config, stor
     const auto configured = s.encrypt.empty() ? std::string() : s.encrypt.front();
     auto keys = keys_in_force(config.data_dir, configured, data);
     if (!keys)
-      return keys.why();
+      return keys.reason();
     if (!configured.empty() && keys->front() != configured)
       log::warn("node", "keyring of the data directory takes precedence over encrypt in the configuration",
                 {{"keyring", keyring_file(config.data_dir)}});
@@ -77,14 +77,14 @@ status reloader::reload() {
 status reloader::try_reload() {
   auto read = read_();
   if (!read)
-    return read.why();
+    return read.reason();
   auto next = with_reloaded(config_, read->config);
   auto credentials = peer_credentials_of(next, parts_.data);
   if (!credentials)
-    return credentials.why();
+    return credentials.reason();
   auto https = https_credentials_of(next, parts_.https != nullptr ? parts_.https->now().get() : nullptr);
   if (!https)
-    return https.why();
+    return https.reason();
   if (auto wrong = log::configure(next.log); !wrong.empty())
     return failure{wrong};
   // The last step that can fail.

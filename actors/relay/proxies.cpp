@@ -294,7 +294,7 @@ raft_peer_actor::behavior_type remote_consensus::make_behavior() {
       [](const snapshot_chunk_loaded&) {},
       [](const snapshot_chunk_stored&) {},
       [](const snapshot_in_force&) {},
-      [](const hand_over_leadership&) {},
+      [](const leadership_transfer&) {},
       [](const give_up_lease&) {},
       [](const change_members&) {},
       [this](const status_request& r) { respond(r); },

@@ -28,7 +28,7 @@ bool is_value(std::string_view text) {
 }
 
 /// Headers that written() sets.
-bool says_where_it_ends(std::string_view name) {
+bool frames_the_message(std::string_view name) {
   constexpr auto names = std::to_array<std::string_view>(
       {"Host", "Connection", "Content-Length", "Transfer-Encoding", "Trailer", "Upgrade", "Expect"});
   return std::any_of(names.begin(), names.end(), [&](std::string_view n) { return equal_ignoring_case(n, name); });
@@ -40,7 +40,7 @@ bool can_be_written(const relayed_request& r) {
   return is_token(r.method) && r.target.starts_with('/') &&
          all(r.target, [](unsigned char c) { return c > 0x20 && c < 0x7f; }) &&
          std::all_of(r.headers.begin(), r.headers.end(), [](const auto& header) {
-           return is_token(header.first) && !says_where_it_ends(header.first) && is_value(header.second);
+           return is_token(header.first) && !frames_the_message(header.first) && is_value(header.second);
          });
 }
 

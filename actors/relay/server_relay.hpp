@@ -99,7 +99,7 @@ private:
   void respond_to_joins(const std::string& why);
   void give_up_joins(monotonic_time now);
   bool lists(const std::string& address) const;
-  void say_servers();
+  void report_servers();
   void ask_for_servers();
   void take_servers(const std::string& json);
   void report_answers(bool answers);

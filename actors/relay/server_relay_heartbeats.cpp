@@ -77,7 +77,7 @@ void server_relay::complain(monotonic_time now) {
 
 // ---- list of servers
 
-void server_relay::say_servers() {
+void server_relay::report_servers() {
   if (!settings_.servers_changed)
     return;
   std::vector<std::string> all;
@@ -131,7 +131,7 @@ void server_relay::take_servers(const std::string& json) {
     if (servers_[i].address == requested)
       preferred_ = i;
   if (changed)
-    say_servers();
+    report_servers();
 }
 
 } // namespace belay::actors

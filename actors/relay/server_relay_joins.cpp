@@ -34,7 +34,7 @@ void server_relay::join(const std::string& address, std::function<void(std::stri
       return then(why.empty() ? "this agent is stopping" : why);
     if (!lists(kept->server())) {
       servers_.push_back({kept->server(), {}, true});
-      say_servers();
+      report_servers();
       if (answers_ != true)
         preferred_ = servers_.size() - 1;
     }

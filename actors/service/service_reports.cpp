@@ -8,7 +8,7 @@ namespace {
 
 // Without a watchdog: `systemctl status` needs no fresher data.
 constexpr std::chrono::seconds status_period{10};
-constexpr std::chrono::hours nothing_to_tell{1};
+constexpr std::chrono::hours no_report_needed{1};
 
 std::int64_t ms(service_reports::duration d) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(d).count();
@@ -89,7 +89,7 @@ void service_reports::stopping() {
 
 service_reports::duration service_reports::until_due(time now) const {
   if (!to_.wanted())
-    return nothing_to_tell;
+    return no_report_needed;
   return next_ > now ? next_ - now : duration::zero();
 }
 

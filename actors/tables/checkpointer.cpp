@@ -69,7 +69,7 @@ void load_changes(storage::checkpoint_store& store, state::machine& machine) {
     else
       list.push_back(std::move(*change));
   });
-  auto loaded = !floor ? status(floor.why()) : rows;
+  auto loaded = !floor ? status(floor.reason()) : rows;
   if (loaded && *floor && !MUTANT(window_forgotten_by_restart))
     loaded = machine.load_changes(**floor, std::move(list));
   if (!loaded)
@@ -98,7 +98,7 @@ result<std::shared_ptr<state::machine>> load_machine(storage::checkpoint_store& 
   });
   for (const auto& s : {loaded, rows, loaded && rows ? loader.whole(info) : status(done{})})
     if (!s)
-      return s.why();
+      return s.reason();
   auto machine = loader.take();
   load_changes(store, *machine);
   return machine;
@@ -175,7 +175,7 @@ std::string checkpointer::commit(const write_checkpoint& w, checkpoint_written& 
     numbers_->checkpoint_unproven.store(false, std::memory_order_relaxed);
     return {};
   }
-  switch (s.why().kind) {
+  switch (s.reason().kind) {
   case failure_kind::other:
     give_up(w, s.error());
   case failure_kind::no_space:
@@ -229,7 +229,7 @@ bool checkpointer::keep_changes(const write_checkpoint& w) {
   const auto kept = store_->keep_changes({w.meta, w.digest}, delta);
   if (kept)
     return *kept;
-  if (kept.why().kind != failure_kind::no_space)
+  if (kept.reason().kind != failure_kind::no_space)
     give_up(w, kept.error());
   log::error("checkpointer", "window of changes not stored; after a restart watchers will resync",
              {{"index", w.meta.index.value},
@@ -271,7 +271,7 @@ void checkpointer::store_chunk(const raft::snapshot_write& what) {
     answer.next_offset = *stored;
   else {
     answer.error = stored.error();
-    answer.no_space = stored.why().kind == failure_kind::no_space;
+    answer.no_space = stored.reason().kind == failure_kind::no_space;
   }
   if (answer.error.empty() && what.last) {
     newest_ = what.meta.index;

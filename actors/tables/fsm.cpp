@@ -34,7 +34,7 @@ fsm::fsm(caf::actor_config& config, actor_host* host, node_actors_ptr node_actor
   applied_at_ = now();
   if (settings_.shared)
     settings_.shared->show(machine_);
-  say_applied(); // a log that ends at the checkpoint brings no entries to apply
+  report_applied(); // a log that ends at the checkpoint brings no entries to apply
 }
 
 fsm_actor::behavior_type fsm::make_behavior() {
@@ -47,7 +47,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
       [this](const barrier_result& b) { on_barrier(b); },
       [this](const lease_extended& l) {
         lease_until_ = l.until;
-        say_standing();
+        report_standing();
         send(node_actors_->session_reaper, l);
       },
       [this](const renew_session& r) { send(node_actors_->session_reaper, r); },
@@ -55,7 +55,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
       [this](const give_up_lease& g) {
         lease_until_ = {};
         if (settings_.shared && !MUTANT(threads_keep_lease_in_transfer))
-          say_standing();
+          report_standing();
         send(node_actors_->session_reaper, g);
       },
       [this](const coordinates_known& c) {
@@ -75,7 +75,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
           tombstone_bins_.clear();
           ask_again(underway_.all());
         }
-        say_standing();
+        report_standing();
         send(node_actors_->session_reaper, v);
         send(node_actors_->lock_delay_tracker, v);
         notify_alarm();
@@ -171,7 +171,7 @@ void fsm::apply(const committed_entries& c) {
   }
   writes.reset();
   checkpoints_.took(now() - arrived);
-  say_applied();
+  report_applied();
   answer_applied(std::move(own), std::move(forwarded));
   if (!changed.empty())
     publish(std::move(changed));
@@ -748,7 +748,7 @@ std::uint64_t fsm::ms_since_leader() {
 
 // ---- maintenance
 
-void fsm::say_applied() {
+void fsm::report_applied() {
   vitals_->applied_index.store(applied_.index.value, std::memory_order_relaxed);
   metrics_.applied(applied_.index.value);
 }
@@ -761,7 +761,7 @@ void fsm::has_history(const state::history_scope& known) {
   machine_->set_history(history_);
 }
 
-void fsm::say_standing() {
+void fsm::report_standing() {
   if (settings_.shared)
     settings_.shared->stands(view_.serving, !view_.soft.leader.is_zero(), lease_until_);
 }
@@ -789,7 +789,7 @@ void fsm::replace(const machine_replaced& r) {
     applied_at_ = now();
     checkpointed_ = r.meta.index;
     (void)checkpoints_.forget();
-    say_applied();
+    report_applied();
     state::effects changed{state::everything_changed{indexes_may_fall, machine_->restored_at()}};
     machine_->for_each_session([&](const state::session_ptr& s) {
       changed.push_back(state::session_changed{s, true});

@@ -174,10 +174,10 @@ private:
   std::uint64_t lock_delay_left_ms(const std::string& key);
   void refuse(const read_query& q, const std::string& text);
   void publish(state::effects changed);
-  void say_applied();
+  void report_applied();
   void has_history(const state::history_scope& known);
   /// Publishes role and lease of this server to gateways on other threads.
-  void say_standing();
+  void report_standing();
   void replace(const machine_replaced& r);
   void archive(const read_query& q);
   void answer_archives(const std::string& error);

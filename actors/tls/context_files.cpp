@@ -56,7 +56,7 @@ result<std::vector<certificate_ptr>> certificates_of(std::string_view key, const
 status trust(X509_STORE* store, std::string_view key, const std::string& path) {
   auto found = certificates_of(key, path);
   if (!found)
-    return found.why();
+    return found.reason();
   for (const auto& c : *found)
     if (X509_STORE_add_cert(store, c.get()) != 1)
       return failure{std::string(key) + ": " + path + ": " + openssl_complaint()};
@@ -97,7 +97,7 @@ status trust_authorities(SSL_CTX* context, const std::string& ca_file, const std
 status show_certificate(SSL_CTX* context, const std::string& cert_file, const std::string& key_file) {
   auto chain = certificates_of("cert_file", cert_file);
   if (!chain)
-    return chain.why();
+    return chain.reason();
   if (SSL_CTX_use_certificate(context, chain->front().get()) != 1)
     return failure{"cert_file: " + cert_file + ": " + openssl_complaint()};
   for (std::size_t i = 1; i < chain->size(); ++i)

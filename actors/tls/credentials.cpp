@@ -74,7 +74,7 @@ result<std::shared_ptr<const credentials>> credentials::load(const credential_se
   for (const auto& text : s.encrypt) {
     auto key = derive_peer_key(text);
     if (!key)
-      return key.why();
+      return key.reason();
     c->keys_.push_back(std::move(*key));
   }
   const bool ca = !s.ca_file.empty() || !s.ca_path.empty();
@@ -82,18 +82,18 @@ result<std::shared_ptr<const credentials>> credentials::load(const credential_se
   for (auto [method, kept] : {std::pair{TLS_client_method(), &c->dialling_}, {TLS_server_method(), &c->accepting_}}) {
     auto made = context_for(method);
     if (!made)
-      return made.why();
+      return made.reason();
     *kept = made->release();
   }
   // OpenSSL requires one on a side that requests certificates and accepts pre-shared keys.
   SSL_CTX_set_session_id_context(c->accepting_, context_name, sizeof context_name - 1);
   if (auto ok = trust_authorities(c->dialling_, s.ca_file, s.ca_path); !ok)
-    return ok.why();
+    return ok.reason();
   if (!s.cert_file.empty())
     if (auto ok = show_certificate(c->dialling_, s.cert_file, s.key_file); !ok)
-      return ok.why();
+      return ok.reason();
   if (auto ok = share_certificates(c->dialling_, c->accepting_); !ok)
-    return ok.why();
+    return ok.reason();
   return std::shared_ptr<const credentials>(std::move(c));
 }
 
@@ -106,7 +106,7 @@ result<std::shared_ptr<const credentials>> credentials::with_keys(const credenti
   for (const auto& text : encrypt) {
     auto key = derive_peer_key(text);
     if (!key)
-      return key.why();
+      return key.reason();
     c->keys_.push_back(std::move(*key));
   }
   return std::shared_ptr<const credentials>(std::move(c));

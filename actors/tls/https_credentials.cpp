@@ -168,7 +168,7 @@ result<std::shared_ptr<const https_credentials>> https_credentials::load(const h
       SSL_CTX_set1_groups_list(context, groups) != 1)
     return failure{"TLS 1.2 is not available: " + openssl_complaint()};
   if (auto ok = choose_ciphers(context, s); !ok)
-    return ok.why();
+    return ok.reason();
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_max_cert_list(context, chain_bytes_max);
@@ -180,16 +180,16 @@ result<std::shared_ptr<const https_credentials>> https_credentials::load(const h
     keep_ticket_keys(context, before->context());
 
   if (auto ok = trust_authorities(context, s.ca_file, s.ca_path); !ok)
-    return ok.why();
+    return ok.reason();
   c->verifies_clients_ = s.verify_incoming;
   if (s.verify_incoming)
     name_authorities(context);
   if (auto ok = name_sessions(context, s.verify_incoming); !ok)
-    return ok.why();
+    return ok.reason();
   c->has_certificate_ = !s.cert_file.empty() && !s.key_file.empty();
   if (c->has_certificate_)
     if (auto ok = show_certificate(context, s.cert_file, s.key_file); !ok)
-      return ok.why();
+      return ok.reason();
   if (!c->has_certificate_)
     SSL_CTX_set_tlsext_servername_callback(context, refuse_without_certificate);
   return std::shared_ptr<const https_credentials>(std::move(c));

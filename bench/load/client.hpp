@@ -61,7 +61,7 @@ public:
   virtual task<outcome> lock_acquire() = 0;
   virtual task<outcome> lock_release() = 0;
   /// The leader passes its leadership on.
-  virtual task<outcome> lock_hand_over() { co_return co_await lock_release(); }
+  virtual task<outcome> lock_transfer() { co_return co_await lock_release(); }
   virtual task<outcome> lock_end() = 0;
   /// Closes the connection during the current operation, which ends with outcome::conn.
   virtual void lock_abandon() = 0;

@@ -112,7 +112,7 @@ public:
       co_return co_await want_true("DELETE", "/v1/claim/" + lock_key_ + "?id=" + claim_, {});
     co_return co_await want_true("PUT", "/v1/kv/" + lock_key_ + "?release=" + my_, my_);
   }
-  task<outcome> lock_hand_over() override {
+  task<outcome> lock_transfer() override {
     if (!o_.lock_claims)
       co_return co_await lock_release();
     constexpr u64 time_limit_ns = 100'000'000; // a former leader campaigns again much sooner

@@ -332,7 +332,7 @@ task<outcome> lock_client(measured_run& r, client& c, int i, lock_state& l, cons
       break;
     l.released_at = now_ns();
     if (opt.elect)
-      s = co_await c.lock_hand_over();
+      s = co_await c.lock_transfer();
     else
       s = co_await c.lock_release();
     if (l.abandoned)

@@ -55,7 +55,7 @@ result<boost::json::value> api_client::get_json(const std::string& path, const a
   get.limit = limit;
   auto answer = ask(std::move(get));
   if (!answer)
-    return answer.why();
+    return answer.reason();
   if (!answer->found())
     return failure{answer->complaint()};
   boost::system::error_code ec;
@@ -90,7 +90,7 @@ result<bool> api_client::ask_until_signal(api_request request, api_answer& answe
   if (interrupted)
     return true;
   if (!*got)
-    return got->why();
+    return got->reason();
   answer = std::move(**got);
   return false;
 }

@@ -59,7 +59,7 @@ private:
       }
       auto state = state_of(seen.rows);
       if (!state)
-        co_return state.why();
+        co_return state.reason();
       auto& list = state->list;
       if (state->has(session())) // added by a request whose response was lost
         co_return true;
@@ -92,7 +92,7 @@ private:
         co_return failure{"failed to read lock: " + seen.complaint};
       auto state = state_of(seen.rows);
       if (!state)
-        co_return state.why();
+        co_return state.reason();
       if (std::erase(state->list.holders, session()) == 0)
         break;
       written left = co_await change_list(*state);
@@ -113,7 +113,7 @@ private:
       co_return failure{"failed to read prefix: " + seen.complaint};
     const auto state = state_of(seen.rows);
     if (!state)
-      co_return state.why();
+      co_return state.reason();
     if (!state->list.holders.empty())
       co_return false;
     if (state->modify_index == 0)

@@ -162,7 +162,7 @@ task<result<std::vector<difference>>> diff(environment& original, std::string pr
     if (!theirs)
       co_return theirs.error();
     auto now = differences(*ours, *theirs);
-    if (now.empty() || (first && CLIENT_MUTANT(moving_keys_told)))
+    if (now.empty() || (first && CLIENT_MUTANT(moving_keys_reported)))
       co_return now;
     if (!first) {
       auto both = stayed(before, now);

@@ -101,7 +101,7 @@ task<status> election::transfer(lease& held, deadline limit, std::string to) {
   }
   held.transferring(false);
   if (a.status() == 200) {
-    if (!CLIENT_MUTANT(office_kept_after_hand_over))
+    if (!CLIENT_MUTANT(leadership_kept_after_transfer))
       held.forget();
     co_return nothing();
   }

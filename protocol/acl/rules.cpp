@@ -104,7 +104,7 @@ status read_scalar(const hcl::object& document, std::string_view word, std::stri
       return misread(item.at, field + ": unknown type for string *ast.ObjectList");
     auto text = text_of(item.is, field);
     if (!text)
-      return text.why();
+      return text.reason();
     out = std::move(*text);
   }
   return done{};
@@ -192,7 +192,7 @@ private:
         return misread(at, member + ": unknown type for string *ast.ObjectList");
       auto text = text_of(v, member);
       if (!text)
-        return text.why();
+        return text.reason();
       out = std::move(*text);
       return done{};
     };
@@ -215,14 +215,14 @@ private:
 result<raw_rules> read_raw(const hcl::object& document) {
   raw_rules raw;
   if (auto s = read_scalar(document, "acl", raw.on_acl); !s)
-    return s.why();
+    return s.reason();
   for (const auto& word : rule_words)
     if (auto s = word_reader(word, raw.named).read(document); !s)
-      return s.why();
+      return s.reason();
   if (auto s = read_scalar(document, "keyring", raw.on_keyring); !s)
-    return s.why();
+    return s.reason();
   if (auto s = read_scalar(document, "operator", raw.on_operator); !s)
-    return s.why();
+    return s.reason();
   return raw;
 }
 
@@ -265,20 +265,20 @@ status check_rule(const raw_rule& r) {
 result<rules> read_rules(const hcl::object& document) {
   auto raw = read_raw(document);
   if (!raw)
-    return raw.why();
+    return raw.reason();
   rules out;
   if (auto s = check_scalar("acl", raw->on_acl, out.on_acl); !s)
-    return s.why();
+    return s.reason();
   out.named.reserve(raw->named.size());
   for (auto& r : raw->named) {
     if (auto s = check_rule(r); !s)
-      return s.why();
+      return s.reason();
     out.named.push_back({r.word->on, r.word->by, std::move(r.name), *permission_named(r.policy)});
   }
   if (auto s = check_scalar("keyring", raw->on_keyring, out.on_keyring); !s)
-    return s.why();
+    return s.reason();
   if (auto s = check_scalar("operator", raw->on_operator, out.on_operator); !s)
-    return s.why();
+    return s.reason();
   return out;
 }
 

@@ -229,10 +229,10 @@ bool client_agents::received(const identity& who, local_time now, const evidence
 
 /// An agent is accepted individually: not another with its name, or from another address.
 void client_agents::take(known& k, const identity& who, const evidence& by) {
-  const bool says_more = !by.source.empty() || k.by.source.empty(); // a server of 0.2.0 forwards no evidence
-  k.accepted = k.accepted && k.who == who && (!says_more || k.by == by);
+  const bool has_more_evidence = !by.source.empty() || k.by.source.empty(); // a server of 0.2.0 forwards no evidence
+  k.accepted = k.accepted && k.who == who && (!has_more_evidence || k.by == by);
   k.who = who;
-  if (says_more)
+  if (has_more_evidence)
     k.by = by;
 }
 

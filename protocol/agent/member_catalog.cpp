@@ -29,7 +29,7 @@ bool is_former_server(const state::service_instance& i, const std::vector<cluste
          std::none_of(members.begin(), members.end(), [&](const auto& m) { return belongs_to(*i.node, m); });
 }
 
-bool says_so_already(const state::service_instance& i, const cluster_member& m) {
+bool is_up_to_date(const state::service_instance& i, const cluster_member& m) {
   const auto* liveness = liveness_of(i);
   return i.service->id == server_service && i.service->port == m.port && i.node->id == m.uuid &&
          i.node->node == m.name && i.node->address == m.address && liveness != nullptr &&
@@ -108,7 +108,7 @@ std::vector<state::command> member_changes(const std::vector<cluster_member>& me
     if (is_former_server(i, members))
       changes.push_back(state::catalog_deregister{i.node->node, {}, {}});
   for (const auto& m : members) {
-    const auto settled = [&](const state::service_instance& i) { return says_so_already(i, m); };
+    const auto settled = [&](const state::service_instance& i) { return is_up_to_date(i, m); };
     if (!m.alive || superseded(m, members) || std::any_of(found.instances.begin(), found.instances.end(), settled))
       continue;
     auto r = registration_of(m, datacenter);

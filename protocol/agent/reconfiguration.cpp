@@ -104,7 +104,7 @@ status local_agent::reconfigure(configured_definitions d, local_time now) {
   const auto meta = d.node_meta;
   auto defined = completed(std::move(d));
   if (!defined)
-    return defined.why();
+    return defined.reason();
   remove_what_is_left_out(*defined);
   for (const auto& [id, s] : defined->services)
     configure(s, now);

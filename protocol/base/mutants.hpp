@@ -105,8 +105,6 @@ namespace belay {
   M(guard_lets_readers_pass)                                                                                           \
   M(guard_lost_by_restart)                                                                                             \
   M(guards_without_share)                                                                                              \
-  M(hand_over_closes_cycle)                                                                                            \
-  M(hand_over_to_the_head)                                                                                             \
   M(hard_state_lost)                                                                                                   \
   M(history_named_too_early)                                                                                           \
   M(holder_queues_in_delay)                                                                                            \
@@ -204,6 +202,7 @@ namespace belay {
   M(restored_wait_keeps_deadline)                                                                                      \
   M(returning_key_torn_down_later)                                                                                     \
   M(seal_forgets)                                                                                                      \
+  M(sector_tag_ignored)                                                                                                \
   M(server_taken_for_agent)                                                                                            \
   M(session_ends_early)                                                                                                \
   M(session_ends_in_part)                                                                                              \
@@ -239,6 +238,8 @@ namespace belay {
   M(tombstones_not_in_checkpoint)                                                                                      \
   M(tombstones_reaped_early)                                                                                           \
   M(transfer_at_anybodys_word)                                                                                         \
+  M(transfer_closes_cycle)                                                                                             \
+  M(transfer_to_the_head)                                                                                              \
   M(tree_delete_leaves_holders)                                                                                        \
   M(tree_delete_wakes_no_queue)                                                                                        \
   M(tree_delete_wakes_nobody)                                                                                          \

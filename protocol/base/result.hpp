@@ -50,7 +50,7 @@ public:
     return std::get<1>(data_).text;
   }
   /// The whole failure, to pass on or to examine its kind.
-  const failure& why() const {
+  const failure& reason() const {
     PRECONDITION(!ok());
     return std::get<1>(data_);
   }

@@ -24,7 +24,7 @@ std::vector<std::pair<node_id, message>> exchange::tick(const std::set<node_id>&
   std::erase_if(peers_, [&](const auto& known) { return !peers.contains(known.first); });
   for (const auto peer : peers)
     peers_.try_emplace(peer, peer_state{0, last_change_, std::nullopt});
-  say_own(now, wall_ms);
+  announce_own(now, wall_ms);
   for (auto& [peer, state] : peers_)
     append_message(peer, state, out);
   ask_next(now, out);
@@ -85,7 +85,7 @@ void exchange::store(row r, bool ours) {
 
 /// A new server does not send its first coordinate, the origin, at once, because it would soon be
 /// wrong. A lone server stays at the origin.
-void exchange::say_own(local_time now, std::uint64_t wall_ms) {
+void exchange::announce_own(local_time now, std::uint64_t wall_ms) {
   const bool due = sent_own_ ? now - own_sent_at_ >= own_interval : has_measured_ || now - began_ >= own_interval;
   if (!due)
     return;

@@ -55,7 +55,7 @@ private:
   };
 
   void store(row r, bool ours);
-  void say_own(local_time now, std::uint64_t wall_ms);
+  void announce_own(local_time now, std::uint64_t wall_ms);
   void append_message(node_id peer, peer_state& state, std::vector<std::pair<node_id, message>>& out) const;
   void ask_next(local_time now, std::vector<std::pair<node_id, message>>& out);
 

@@ -63,14 +63,14 @@ result<comparison> comparison::bind(const match& m, fields of) {
   c.text_ = m.value;
   // In this order, as several may be wrong at once.
   if (auto ok = c.bind_selector(m, of); !ok)
-    return ok.why();
+    return ok.reason();
   if (!allows(c.kind_, m.op))
     return failure{"Invalid match operator " + go_compat::quoted(name_of(m.op)) + " for selector " +
                    go_compat::quoted(to_string(m.selector))};
   if (auto ok = c.bind_value(m); !ok)
-    return ok.why();
+    return ok.reason();
   if (auto ok = c.bind_pattern(m); !ok)
-    return ok.why();
+    return ok.reason();
   return c;
 }
 

@@ -41,7 +41,7 @@ public:
       if (e && (spaces(), in_.end()) && !in_.has_complaints())
         return std::move(*e);
     }
-    return in_.why();
+    return in_.reason();
   }
 
 private:

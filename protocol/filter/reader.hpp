@@ -93,7 +93,7 @@ public:
   }
   bool has_complaints() const { return !complaints_.empty(); }
 
-  failure why() const {
+  failure reason() const {
     std::string out;
     for (const auto& each : complaints_)
       (out += out.empty() ? "" : "\n") += each;

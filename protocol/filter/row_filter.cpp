@@ -34,7 +34,7 @@ struct row_filter::condition {
     if (e.kind == node_kind::match) {
       auto bound = comparison::bind(e.match, of);
       if (!bound)
-        return bound.why();
+        return bound.reason();
       if (bound->has_pattern() && ++patterns > patterns_max)
         return failure{"expression has more than " + std::to_string(patterns_max) + " regular expressions"};
       c.match = std::move(bound).value();
@@ -58,7 +58,7 @@ row_filter::~row_filter() = default;
 result<row_filter> row_filter::compile(std::string_view text, fields of) {
   const auto e = parse(text);
   if (!e)
-    return e.why();
+    return e.reason();
   return bind(*e, of);
 }
 
@@ -66,7 +66,7 @@ result<row_filter> row_filter::bind(const expression& e, fields of) {
   std::size_t patterns = 0;
   auto root = condition::bind(e, of, patterns);
   if (!root)
-    return root.why();
+    return root.reason();
   return row_filter(of, std::make_unique<const condition>(std::move(root).value()));
 }
 

@@ -61,7 +61,7 @@ departure::step departure::next(const situation& here, time now) {
   const bool leads = here.leader == here.self;
   if (leads && !here.serves)
     return wait{};
-  if (leads && now < next_hand_over_)
+  if (leads && now < next_transfer_)
     return wait{};
   if (leads) {
     if (auto why = too_few_without(here.config, here.self, here.reachable)) {
@@ -72,11 +72,11 @@ departure::step departure::next(const situation& here, time now) {
     std::vector<node_id> heirs;
     std::copy_if(others.begin(), others.end(), std::back_inserter(heirs),
                  [&](node_id id) { return contains(here.reachable, id); });
-    if (hand_overs_ < std::min(heirs.size(), hand_overs_max) && !here.config.joint()) {
-      next_hand_over_ = now + hand_over_limit;
-      return hand_over{heirs[hand_overs_++]};
+    if (transfers_ < std::min(heirs.size(), transfers_max) && !here.config.joint()) {
+      next_transfer_ = now + transfer_limit;
+      return transfer{heirs[transfers_++]};
     }
-  } else if (here.leader.is_zero() && now < next_hand_over_) {
+  } else if (here.leader.is_zero() && now < next_transfer_) {
     return wait{}; // the target's election
   }
   requested_ = true;

@@ -24,7 +24,7 @@ public:
   using time = std::chrono::nanoseconds;
 
   /// Transfer leadership to another server; try again later.
-  struct hand_over {
+  struct transfer {
     node_id to;
   };
   /// Send forward::let_leave to the leader, and call answered() with its reply.
@@ -35,7 +35,7 @@ public:
   struct over {
     status how;
   };
-  using step = std::variant<hand_over, ask_leader, wait, over>;
+  using step = std::variant<transfer, ask_leader, wait, over>;
 
   /// What a server knows of its cluster.
   struct situation {
@@ -50,15 +50,15 @@ public:
 
 private:
   // A transfer takes two round trips and a write; then the next candidate is tried.
-  static constexpr std::chrono::milliseconds hand_over_limit{1500};
+  static constexpr std::chrono::milliseconds transfer_limit{1500};
   // A newly elected leader has not received from all of its followers yet.
   static constexpr std::chrono::milliseconds timeout{1500};
   // Candidates may be leaving, too; then the leader removes itself, which costs an election.
-  static constexpr std::size_t hand_overs_max = 2;
+  static constexpr std::size_t transfers_max = 2;
 
   std::optional<time> begun_;
-  std::size_t hand_overs_ = 0;
-  time next_hand_over_{0};
+  std::size_t transfers_ = 0;
+  time next_transfer_{0};
   bool requested_ = false;
   std::optional<status> answer_;
 };

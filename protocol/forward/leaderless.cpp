@@ -18,7 +18,7 @@ std::string listed(const std::vector<std::string>& all) {
   return out.empty() ? "none" : out;
 }
 
-std::string what_it_says(const handshake& p, const handshake& own) {
+std::string description_of(const handshake& p, const handshake& own) {
   auto text = p.self.name + " at " + p.self.address;
   if (p.datacenter != own.datacenter)
     return text + " (of datacenter " + p.datacenter + ")";
@@ -36,7 +36,7 @@ std::string why_there_is_no_cluster(const formation& f, const std::vector<std::s
   std::size_t fitting = 1;
   bool cluster = false;
   for (const auto& p : f.connected()) {
-    reachable.push_back(what_it_says(p, own));
+    reachable.push_back(description_of(p, own));
     contact_at.push_back(p.self.address);
     cluster = cluster || (p.cluster_id != 0 && p.datacenter == own.datacenter);
     fitting += p.cluster_id == 0 && p.expect == own.expect && p.datacenter == own.datacenter ? 1 : 0;

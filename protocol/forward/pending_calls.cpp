@@ -43,7 +43,7 @@ void pending_calls::go_on(const leadership& now) {
   if (now.here)
     share_out(now);
   else if (!now.elsewhere.is_zero())
-    hand_over(now.elsewhere);
+    forward_to(now.elsewhere);
 }
 
 /// Distributes calls among the log, the session timers and the leader's own decisions.
@@ -99,7 +99,7 @@ void pending_calls::failed(std::uint64_t attempt) {
     renewal_undecided(r.from, std::move(r.session), r.deadline);
 }
 
-void pending_calls::hand_over(node_id leader) {
+void pending_calls::forward_to(node_id leader) {
   for (auto& c : queued_.take_all()) {
     if (c.from.node != self_) { // forwarded at most once (docs/internals/pitfalls.md R24)
       send_back(c.from);

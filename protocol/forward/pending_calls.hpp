@@ -122,7 +122,7 @@ private:
   void keep(queued_calls& where, queued_call c);
   void share_out(const leadership& now);
   void confirm(std::vector<renew_here> renewals);
-  void hand_over(node_id leader);
+  void forward_to(node_id leader);
   void send_back(const origin& from);
   template <class Lost>
   void forwarded_unknown(Lost lost, const char* text);

@@ -147,12 +147,13 @@ bool is_printable(std::string_view path) {
 }
 
 bool query_string::parse(std::string_view raw) {
-  const bool escapes = raw.find_first_of("%+") != std::string_view::npos;
+  const bool escapes = std::any_of(raw.begin(), raw.end(), [](char c) { return c == '%' || c == '+'; });
   if (escapes)
     decoded_.reserve(raw.size()); // decoding never lengthens, so views into it stay valid
   while (!raw.empty()) {
     // Go before 1.17 also separates at ';'.
-    const auto end = std::min(raw.find_first_of("&;"), raw.size());
+    const auto separator = std::find_if(raw.begin(), raw.end(), [](char c) { return c == '&' || c == ';'; });
+    const auto end = static_cast<std::size_t>(separator - raw.begin());
     const auto part = raw.substr(0, end);
     raw.remove_prefix(std::min(end + 1, raw.size()));
     if (part.empty())
@@ -177,6 +178,7 @@ void query_string::add(parameter p) {
   else
     rest_.push_back(p);
   ++count_;
+  names_ |= bit_of(p.name);
 }
 
 const query_string::parameter* query_string::find(std::string_view name) const {

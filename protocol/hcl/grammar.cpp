@@ -13,8 +13,8 @@ std::string grammar::text_of_token(const token& t) {
   if (t.kind != token_kind::string)
     return std::string(t.text);
   auto text = in_ == language::hcl ? unquoted_hcl(t.text) : unquoted_json(t.text);
-  if (!text && !says_nothing_)
-    says_nothing_ = {t.at, "unquote " + std::string(t.text) + " err: invalid syntax", error::placed::after_at};
+  if (!text && !invalid_)
+    invalid_ = {t.at, "unquote " + std::string(t.text) + " err: invalid syntax", error::placed::after_at};
   return std::move(text).value_or("");
 }
 
@@ -48,8 +48,8 @@ std::variant<object, error> grammar::result_of(outcome end, object&& found) {
     return *scanner_.complaint();
   if (end == outcome::wrong)
     return *std::move(error_);
-  if (says_nothing_)
-    return *std::move(says_nothing_);
+  if (invalid_)
+    return *std::move(invalid_);
   return std::move(found);
 }
 

@@ -74,7 +74,7 @@ private:
   std::size_t depth_ = 0;
   bool over_limit_ = false;
   bool put_back_ = false;
-  std::optional<error> says_nothing_;
+  std::optional<error> invalid_;
   scanner scanner_;
   language in_;
 };

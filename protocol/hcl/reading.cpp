@@ -120,7 +120,7 @@ result<double> as_real(const value& v) {
   if (n->is_integer) {
     auto whole = read_integer(n->text);
     if (!whole)
-      return whole.why();
+      return whole.reason();
     return static_cast<double>(*whole);
   }
   double read = 0;

@@ -28,7 +28,7 @@ using discovery_queries =
                  state::health_node, state::health_checks, state::health_state, state::health_service>;
 
 /// docs/contract/01, section 7: catalog and health reads.
-bool tells_consistency(const state::query& q) {
+bool has_consistency_headers(const state::query& q) {
   return std::visit([](const auto& each) { return is_one_of<std::decay_t<decltype(each)>, discovery_queries>::value; },
                     q);
 }
@@ -41,7 +41,7 @@ bool asks_coordinates(const state::query& q) {
 bool sets_meta_late(const state::query& q) {
   const bool session = std::holds_alternative<state::session_info>(q) ||
                        std::holds_alternative<state::session_list>(q) || std::holds_alternative<state::session_node>(q);
-  return session || tells_consistency(q) || asks_coordinates(q) || is_acl_read(q);
+  return session || has_consistency_headers(q) || asks_coordinates(q) || is_acl_read(q);
 }
 
 template <class Query>
@@ -65,7 +65,7 @@ void add_meta(response& r, const read_request& request, const state::query_resul
   r.headers.emplace_back("X-Consul-Index", index_text(result));
   r.headers.emplace_back("X-Consul-Knownleader", meta.known_leader ? "true" : "false");
   r.headers.emplace_back("X-Consul-Lastcontact", std::to_string(meta.last_contact_ms));
-  if (tells_consistency(request.query))
+  if (has_consistency_headers(request.query))
     r.headers.emplace_back("X-Consul-Effective-Consistency", request.mode == consistency::stale && !request.cached
                                                                  ? "stale"
                                                              : request.mode == consistency::consistent ? "consistent"

@@ -106,7 +106,7 @@ std::optional<std::string> formation::met(const handshake& peer) {
   if (!peers_.contains(peer.self.id))
     calm_ticks_ = sets_in_row_ = 0;
   peers_[peer.self.id] = peer;
-  if (hears_promised_set()) // also before the next tick: a returning server's silence no longer counts
+  if (reaches_promised_set()) // also before the next tick: a returning server's silence no longer counts
     silent_ticks_ = 0;
   if (peer.datacenter != datacenter_)
     return "server " + peer.self.name + " at " + peer.self.address + " is in datacenter " + peer.datacenter;
@@ -125,10 +125,10 @@ void formation::tick(bool all_met) {
   ++calm_ticks_;
   pause_ticks_ = std::max(pause_ticks_ - 1, 0);
   all_met_ = all_met;
-  silent_ticks_ = hears_promised_set() ? 0 : silent_ticks_ + 1;
+  silent_ticks_ = reaches_promised_set() ? 0 : silent_ticks_ + 1;
 }
 
-bool formation::hears_promised_set() const {
+bool formation::reaches_promised_set() const {
   return std::all_of(promise_.set.begin(), promise_.set.end(),
                      [this](const member& m) { return m.id == self_.id || peers_.contains(m.id); });
 }
@@ -230,7 +230,7 @@ bool formation::cluster_near() const {
 bool formation::cluster_received() const {
   return std::any_of(peers_.begin(), peers_.end(), [&](const auto& known) {
     const auto& p = known.second;
-    return p.datacenter == datacenter_ && p.cluster_id == 0 && (p.hears_cluster || (!p.promises && p.expect != 0));
+    return p.datacenter == datacenter_ && p.cluster_id == 0 && (p.reaches_cluster || (!p.promises && p.expect != 0));
   });
 }
 
@@ -255,7 +255,7 @@ handshake formation::own() const {
   i.replica = settings_.replica;
   i.has_log = has_log_;
   i.first = promise_;
-  i.hears_cluster = cluster_id_ == 0 && cluster_near();
+  i.reaches_cluster = cluster_id_ == 0 && cluster_near();
   return i;
 }
 

@@ -56,13 +56,13 @@ struct handshake {
   std::uint32_t expect = 0;     ///< bootstrap_expect
   bool promises = true;         ///< false: an earlier version, with which no first configuration is created
   promise first;
-  bool has_log = false;       ///< it has entries, or a term
-  bool hears_cluster = false; ///< it can reach a server that belongs to a cluster or has a log
-  bool disk_full = false;     ///< it cannot acknowledge anything; not used here
-  std::uint16_t level = 0;    ///< feature level (protocol/state/feature_levels.hpp); 0: predates levels
-  bool proven = false;        ///< its connection presented credentials
-  bool has_replicas = false;  ///< false: an earlier version, which would make every learner a voter
-  bool replica = false;       ///< it must not get a vote (read_replica)
+  bool has_log = false;         ///< it has entries, or a term
+  bool reaches_cluster = false; ///< it can reach a server that belongs to a cluster or has a log
+  bool disk_full = false;       ///< it cannot acknowledge anything; not used here
+  std::uint16_t level = 0;      ///< feature level (protocol/state/feature_levels.hpp); 0: predates levels
+  bool proven = false;          ///< its connection presented credentials
+  bool has_replicas = false;    ///< false: an earlier version, which would make every learner a voter
+  bool replica = false;         ///< it must not get a vote (read_replica)
 };
 
 struct formation_settings {
@@ -183,7 +183,7 @@ private:
   bool could_refuse(const handshake& p, std::uint64_t cluster) const;
   bool dead(const promise& p) const;
   bool given_up_by_enough(const promise& p) const;
-  bool hears_promised_set() const;
+  bool reaches_promised_set() const;
   bool should_give_up() const;
   std::vector<member> chosen_set() const;
   std::uint64_t round_for(const std::vector<member>& set) const;

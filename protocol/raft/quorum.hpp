@@ -11,12 +11,12 @@
 
 namespace belay::raft {
 
-/// @returns true if `says_yes(node_id)` holds for a majority of
+/// @returns true if `agrees(node_id)` holds for a majority of
 /// each set of voters. An empty configuration has no quorum.
 template <class F>
-bool has_quorum(const configuration& c, F&& says_yes) {
+bool has_quorum(const configuration& c, F&& agrees) {
   const auto majority = [&](const std::vector<node_id>& half) {
-    const auto yes = std::count_if(half.begin(), half.end(), says_yes);
+    const auto yes = std::count_if(half.begin(), half.end(), agrees);
     return static_cast<std::size_t>(yes) > half.size() / 2;
   };
   return majority(c.voters) && (!c.joint() || majority(c.voters_old));

@@ -51,7 +51,7 @@ inline bool has_client(const plain_command& c) {
   if (const auto* session = std::get_if<session_begin>(&c))
     return !session->on_end.empty();
   return std::holds_alternative<claim_ask>(c) || std::holds_alternative<claim_release>(c) ||
-         std::holds_alternative<claim_hand_over>(c) || std::holds_alternative<claim_limit_unset>(c) ||
+         std::holds_alternative<claim_transfer>(c) || std::holds_alternative<claim_limit_unset>(c) ||
          std::holds_alternative<guard_set>(c);
 }
 

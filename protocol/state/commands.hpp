@@ -218,7 +218,7 @@ using plain_command = compiled_once<with_settings<
     std::variant<kv_write, txn, session_create, session_destroy, catalog_register, catalog_deregister, tombstone_reap,
                  restore_begin, restore_rows, restore_commit, restore_abort, acl_initialize, acl_bootstrap,
                  acl_policy_set, acl_policy_delete, acl_role_set, acl_role_delete, acl_token_set, acl_token_clone,
-                 acl_token_delete, claim_ask, claim_release, claim_hand_over, claim_mode_set, claim_limit_set,
+                 acl_token_delete, claim_ask, claim_release, claim_transfer, claim_mode_set, claim_limit_set,
                  claim_limit_unset, guard_set, guard_remove, claims_alarm, kv_acquire, fenced_write, fenced_txn,
                  session_begin, outcome_seal, session_expire, waits_withdraw>,
     settings_set>>;

@@ -91,7 +91,7 @@ inline constexpr auto newer_kinds = std::to_array<kind_level>({
     {command_tag::authorized_on_behalf, authorization_level},
     {command_tag::claim_ask, claims_level},
     {command_tag::claim_release, claims_level},
-    {command_tag::claim_hand_over, claims_level},
+    {command_tag::claim_transfer, claims_level},
     {command_tag::claim_mode_set, claims_level},
     {command_tag::claim_limit_set, claims_level},
     {command_tag::claim_limit_unset, claims_level},

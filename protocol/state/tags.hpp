@@ -108,7 +108,7 @@ enum class command_tag : std::uint8_t {
   authorized_on_behalf = 22, ///< the same, with a decision that may still hold (command::authorized_at)
   claim_ask = 23,
   claim_release = 24,
-  claim_hand_over = 25,
+  claim_transfer = 25,
   claim_mode_set = 26,
   claim_limit_set = 27,
   claim_limit_unset = 28,

@@ -93,7 +93,7 @@ std::string extensions_of(const hello& h) {
       b.text(h.known[i]);
     block(extension::known_servers, std::exchange(bytes, {}));
   }
-  if (const int flags = (h.has_log ? 1 : 0) | (h.hears_cluster ? 2 : 0) | (h.disk_full ? 4 : 0); flags != 0) {
+  if (const int flags = (h.has_log ? 1 : 0) | (h.reaches_cluster ? 2 : 0) | (h.disk_full ? 4 : 0); flags != 0) {
     b.u8(static_cast<std::uint8_t>(flags));
     block(extension::has_log, std::exchange(bytes, {}));
   }
@@ -136,7 +136,7 @@ bool take_extension(extension e, std::string_view bytes, hello& h) {
   case extension::has_log: {
     const auto flags = r.u8();
     h.has_log = (flags & 1) != 0;
-    h.hears_cluster = (flags & 2) != 0;
+    h.reaches_cluster = (flags & 2) != 0;
     h.disk_full = (flags & 4) != 0;
     break;
   }

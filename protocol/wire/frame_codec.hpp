@@ -41,7 +41,7 @@ struct hello {
   // versions ignore them.
   std::vector<std::string> known = {}; ///< host:port of other servers, reachable or in its configuration
   bool has_log = false;                ///< it has entries, or a term
-  bool hears_cluster = false;          ///< it can reach a server that belongs to a cluster or has a log
+  bool reaches_cluster = false;        ///< it can reach a server that belongs to a cluster or has a log
   bool disk_full = false;              ///< it acknowledges nothing
   bool promises = false;               ///< it knows rounds (protocol/raft/formation.hpp)
   std::uint64_t round = 0;             ///< round in which `agreed` was promised

@@ -193,7 +193,7 @@ private:
   std::optional<received> run_claims(draft& d, const state::command& c);
   received run(draft& d, const state::claim_ask& c);
   received run(draft& d, const state::claim_release& c);
-  received run(draft& d, const state::claim_hand_over& c);
+  received run(draft& d, const state::claim_transfer& c);
   received run(draft& d, const state::claim_mode_set& c);
   received run(draft& d, const state::claim_limit_set& c);
   received run(draft& d, const state::claim_limit_unset& c);

@@ -173,7 +173,7 @@ bool only_clients_give(const state::command& c) {
   return std::holds_alternative<state::kv_write>(c) || std::holds_alternative<state::txn>(c) ||
          std::holds_alternative<state::session_create>(c) || std::holds_alternative<state::acl_policy_set>(c) ||
          std::holds_alternative<state::acl_role_set>(c) || std::holds_alternative<state::acl_token_set>(c) ||
-         std::holds_alternative<state::claim_ask>(c) || std::holds_alternative<state::claim_hand_over>(c) ||
+         std::holds_alternative<state::claim_ask>(c) || std::holds_alternative<state::claim_transfer>(c) ||
          std::holds_alternative<state::claim_mode_set>(c) || std::holds_alternative<state::kv_acquire>(c) ||
          std::holds_alternative<state::fenced_write>(c) || std::holds_alternative<state::fenced_txn>(c) ||
          std::holds_alternative<state::session_begin>(c) || std::holds_alternative<state::outcome_seal>(c);

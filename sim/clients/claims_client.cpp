@@ -267,7 +267,7 @@ claims_client::request claims_client::on_one(std::uint64_t drawn) {
     std::string to = c.behind.empty() || pause_part(drawn) % 2 == 0 ? std::string() : c.behind.back();
     if (to.empty() && pause_part(drawn) % 3 == 0 && claims_.size() > 1)
       to = claims_.back().requested.id;
-    return asking{state::claim_hand_over{a.name, a.id, std::move(to)}};
+    return asking{state::claim_transfer{a.name, a.id, std::move(to)}};
   }
   case 3:
     return asking{state::claim_mode_set{
@@ -447,7 +447,7 @@ void claims_client::learn(const operation& o) {
                    for (const auto& each : claim->ahead)
                      mine->behind.push_back(each.id);
                  },
-                 [&](const state::claim_hand_over& h) {
+                 [&](const state::claim_transfer& h) {
                    if (claim != nullptr)
                      drop(h.name, h.id);
                  },

@@ -280,7 +280,7 @@ std::string request_of(const state::command& c) {
           [](const state::kv_acquire& a) { return request_of(a); },
           [](const state::claim_ask& a) { return request_of(a); },
           [](const state::claim_release& r) { return request("DELETE", "/v1/claim/" + r.name + "?id=" + r.id); },
-          [](const state::claim_hand_over& h) {
+          [](const state::claim_transfer& h) {
             return request("PUT", "/v1/claim/" + h.name + "/transfer?id=" + h.id + (h.to.empty() ? "" : "&to=" + h.to));
           },
           [](const state::claim_mode_set& m) {
@@ -481,7 +481,7 @@ bool is_of_claims(const state::command& c) {
   return std::visit(overloaded{
                         [](const state::claim_ask&) { return true; },
                         [](const state::claim_release&) { return true; },
-                        [](const state::claim_hand_over&) { return true; },
+                        [](const state::claim_transfer&) { return true; },
                         [](const state::claim_mode_set&) { return true; },
                         [](const state::claim_limit_set&) { return true; },
                         [](const state::claim_limit_unset&) { return true; },
@@ -555,7 +555,7 @@ state::claim_answer claim_in(const json::object& body) {
 state::resource_name resource_of(const state::command& c) {
   return std::visit(overloaded{
                         [](const state::claim_ask& a) { return state::resource_name{a.name}; },
-                        [](const state::claim_hand_over& h) { return state::resource_name{h.name}; },
+                        [](const state::claim_transfer& h) { return state::resource_name{h.name}; },
                         [](const state::claim_mode_set& m) { return state::resource_name{m.name}; },
                         [](const auto&) { return state::resource_name{}; },
                     },

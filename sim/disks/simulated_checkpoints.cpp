@@ -127,7 +127,7 @@ status simulated_checkpoints::commit(const storage::checkpoint_delta& delta) {
   auto s = open()->commit(delta);
   if (s)
     commits_.push_back(delta.full);
-  else if (s.why().kind == failure_kind::unproven)
+  else if (s.reason().kind == failure_kind::unproven)
     ++counters_.unproven;
   return s;
 }

@@ -21,7 +21,7 @@ result<std::shared_ptr<storage::log_store>> simulated_disk::open_log() {
   o.seed = ++lives_; // every life has other salts, as every process has
   auto log = storage::segment_log::open(files_, log_directory, o);
   if (!log)
-    return log.why();
+    return log.reason();
   log_ = std::move(log).value();
   return log_;
 }

@@ -93,14 +93,14 @@ status cluster::start(std::size_t index) {
   auto found = open_data(index, who);
   if (doors_ && found)
     if (auto proved = doors_->start(index, n.disk->files(), n.clock); !proved)
-      found = proved.why();
+      found = proved.reason();
   if (!found) {
     PROBE("sim: a node found its disk damaged");
     n.disk->crash(crash_kind::kill, tape_, disk_stream(index)); // what was opened is not used
     trace_.add(0xdead + index);
     if (trace_.wanted())
       trace_.line(time_.now(), index, "does not start: " + found.error());
-    return found.why();
+    return found.reason();
   }
   if (trace_.wanted())
     trace_.line(time_.now(), index,
@@ -123,7 +123,7 @@ result<actors::server_state> cluster::open_data(std::size_t index, actors::ident
   auto known = actors::open_data_directory(simulated_disk::data_directory, n.self.uuid, datacenter, files,
                                            [&n] { return n.self.id.value; });
   if (!known)
-    return known.why();
+    return known.reason();
   who = std::move(*known);
   const auto open_checkpoints = [&n]() -> result<std::shared_ptr<storage::checkpoint_store>> {
     return std::shared_ptr<storage::checkpoint_store>(n.disk->checkpoints());

@@ -58,11 +58,11 @@ status cluster::start_agent(std::size_t index) {
   const auto who = actors::open_data_directory(simulated_disk::data_directory, n.self.uuid, datacenter, n.disk->files(),
                                                [&n] { return n.self.id.value; });
   if (!who)
-    return who.why();
+    return who.reason();
   INVARIANT(who->uuid == n.self.uuid);
   if (doors_)
     if (auto proved = doors_->start(index, n.disk->files(), n.clock); !proved)
-      return proved.why();
+      return proved.reason();
   if (trace_.wanted())
     trace_.line(time_.now(), index, "starts as client agent " + n.self.name + " " + n.self.uuid);
   trace_.add(0xa9e7 + index);

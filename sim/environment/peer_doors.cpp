@@ -140,7 +140,7 @@ status peer_doors::start(std::size_t node, storage::file_system& data, std::shar
     s.keyring.insert(s.configured.encrypt); // a new keyring starts with that key
   auto loaded = actors::peer_credentials_of(config, data);
   if (!loaded)
-    return loaded.why();
+    return loaded.reason();
   s.clock = std::move(clock);
   s.store = std::make_shared<tls::credential_store>(*loaded);
   s.reloads = std::make_unique<actors::reloader>(

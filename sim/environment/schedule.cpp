@@ -50,7 +50,7 @@ schedule::~schedule() {
   coordinator_->clock().cancel_all();
   while (coordinator_->try_run_once()) {
   }
-  // The destructor of the actor system would wait for them for ever.
+  // The destructor of the actor system would wait for them indefinitely.
   INVARIANT(system_->registry().running() == 0);
 }
 

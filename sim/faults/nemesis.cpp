@@ -179,7 +179,7 @@ void nemesis::act() {
     if (const auto leader = nodes_.leader(); f.transfer && leader) {
       const auto& voters = nodes_.view(*leader).config.voters;
       count_fault("transfer");
-      caf::anon_send(nodes_.handles(*leader).raft_peer, actors::hand_over_leadership{voters[draw(voters.size())]});
+      caf::anon_send(nodes_.handles(*leader).raft_peer, actors::leadership_transfer{voters[draw(voters.size())]});
       // The old leader does not learn of the new one, or messages of the new one are lost.
       if (const auto whom = draw_action(cuts_in_transfer); whom != cut_in_transfer::no_node)
         later(milliseconds(draw(120)),

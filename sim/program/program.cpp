@@ -34,7 +34,7 @@ status write_file(const std::string& path, const std::string& text) {
 result<saved_tape> read_tape(const std::string& path) {
   auto text = read_file(path);
   if (!text)
-    return text.why();
+    return text.reason();
   auto t = parse_tape(*text);
   if (!t)
     return failure{path + ": " + t.error()};

@@ -126,7 +126,7 @@ public:
     const auto start = std::chrono::steady_clock::now();
     for (;;) {
       if (auto hired = hire(); !hired)
-        return hired.why();
+        return hired.reason();
       if (workers_.empty())
         break;
       listen();

@@ -141,7 +141,7 @@ std::string rendered(const state::command& c) {
                    (a.refuse_deadlock ? ", refuses deadlock" : "");
           },
           [](const state::claim_release& r) { return "release " + r.id + " of " + r.name; },
-          [](const state::claim_hand_over& h) {
+          [](const state::claim_transfer& h) {
             return "hand " + h.name + " over from " + h.id + (h.to.empty() ? "" : " to " + h.to);
           },
           [](const state::claim_mode_set& m) {

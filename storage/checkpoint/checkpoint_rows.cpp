@@ -221,7 +221,7 @@ status each_row(lmdb_transaction& txn, const std::string& path, const std::funct
                 checks_ahead* ahead) {
   auto info = get_info(txn, path);
   if (!info)
-    return info.why();
+    return info.reason();
   if (!*info)
     return done{};
   lmdb_cursor c;

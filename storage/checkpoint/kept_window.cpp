@@ -115,10 +115,10 @@ result<bool> kept_window::keep(const std::optional<checkpoint_info>& there, cons
   auto s = delta.behind ? write_changes(r, delta) : write_all(r, delta);
   if (file_.is_open())
     file_.env().drop_pages();
-  if (!s && s.why().kind != failure_kind::no_space && file_.dead().empty())
+  if (!s && s.reason().kind != failure_kind::no_space && file_.dead().empty())
     return file_.die(s.error());
   if (!s)
-    return s.why();
+    return s.reason();
   unreadable_.clear();
   return true;
 }
@@ -168,7 +168,7 @@ kept_window::load(const std::optional<checkpoint_info>& there,
     return lmdb_failure("cannot read", file_.env().path(), rc);
   const auto known = record(txn);
   if (!known)
-    return known.why();
+    return known.reason();
   if (!*known || !(*known)->belongs_to(*there))
     return std::optional<log_index>{};
   lmdb_cursor c;

@@ -45,27 +45,27 @@ result<std::unique_ptr<lmdb_checkpoint>> lmdb_checkpoint::open(const std::string
   auto snapshots = data_directory + "/snapshots";
   for (const auto& directory : {state, snapshots})
     if (auto s = files.make_directory(directory); !s)
-      return s.why();
+      return s.reason();
   auto lock = files.lock(state);
   if (!lock)
-    return lock.why();
+    return lock.reason();
   std::unique_ptr<lmdb_checkpoint> store(
       new lmdb_checkpoint(state, std::move(snapshots), options, std::move(lock).value()));
   if (auto s = store->remove_leftovers(); !s)
-    return s.why();
+    return s.reason();
   if (auto s = store->older_.open(); !s)
-    return s.why();
+    return s.reason();
   if (auto s = store->open_rows(); !s)
-    return s.why();
+    return s.reason();
   if (auto s = store->kept_.open(); !s)
-    return s.why();
+    return s.reason();
   return store;
 }
 
 status lmdb_checkpoint::remove_leftovers() {
   auto names = files_.list(snapshots_);
   if (!names)
-    return names.why();
+    return names.reason();
   for (const auto& name : *names)
     if (name.ends_with(".snapshot") || name == "incoming")
       if (auto s = files_.remove(snapshots_ + "/" + name); !s)
@@ -79,8 +79,8 @@ status lmdb_checkpoint::open_rows() {
     return rows_.open_or_create();
   // A file that is damaged, or missing beside an older one, does not prevent a start: fall_back()
   // finds another one. Missing permission to read it is not damage (docs/internals/pitfalls.md R45).
-  if (!there && there.why().kind != failure_kind::unproven)
-    return there.why();
+  if (!there && there.reason().kind != failure_kind::unproven)
+    return there.reason();
   if (!there)
     unreadable_ = there.error();
   else if (!*there)
@@ -98,7 +98,7 @@ result<std::optional<checkpoint_info>> lmdb_checkpoint::info() {
     return lmdb_failure("cannot read", rows_.env().path(), rc);
   auto stored = get_info(txn, rows_.env().path());
   if (!stored)
-    return stored.why();
+    return stored.reason();
   std::optional<checkpoint_info> i;
   if (*stored)
     i = std::move((*stored)->info);
@@ -132,7 +132,7 @@ status lmdb_checkpoint::load(const std::function<void(std::uint8_t, std::string_
 result<bool> lmdb_checkpoint::keep_changes(const checkpoint_info& next, const kept_delta& delta) {
   auto there = info();
   if (!there)
-    return there.why();
+    return there.reason();
   return kept_.keep(*there, next, delta);
 }
 
@@ -140,7 +140,7 @@ result<std::optional<log_index>>
 lmdb_checkpoint::load_changes(const std::function<void(log_index, std::uint64_t, std::string_view)>& row) {
   auto there = info();
   if (!there)
-    return there.why();
+    return there.reason();
   return kept_.load(*there, row);
 }
 
@@ -151,7 +151,7 @@ status lmdb_checkpoint::commit(const checkpoint_delta& delta) {
     return failure{dead()};
   PRECONDITION(unreadable_.empty());
   auto s = delta.full ? commit_full(delta) : commit_changes(delta);
-  if (!s && s.why().kind == failure_kind::other && dead().empty())
+  if (!s && s.reason().kind == failure_kind::other && dead().empty())
     return rows_.die(s.error());
   if (rows_.is_open())
     rows_.env().drop_pages();
@@ -247,7 +247,7 @@ status lmdb_checkpoint::commit_full(const checkpoint_delta& delta) {
     auto s = prove_whole(env, {delta.meta, delta.digest});
     if (after_proof_)
       after_proof_();
-    return s || s.why().kind != failure_kind::unproven ? s : status(name_difference(delta, rows, env));
+    return s || s.reason().kind != failure_kind::unproven ? s : status(name_difference(delta, rows, env));
   });
 }
 
@@ -257,7 +257,7 @@ status lmdb_checkpoint::prove_changes(const checkpoint_delta& delta, const sorte
   const checkpoint_info written{delta.meta, delta.digest};
   if (!proven_digest_) {
     auto s = prove_whole(rows_.env(), written);
-    return s || s.why().kind != failure_kind::unproven ? s : status(name_difference(delta, rows, rows_.env()));
+    return s || s.reason().kind != failure_kind::unproven ? s : status(name_difference(delta, rows, rows_.env()));
   }
   lmdb_transaction txn;
   if (int rc = txn.begin(rows_.env(), false); rc != 0)
@@ -294,7 +294,7 @@ status lmdb_checkpoint::prove_whole(lmdb_env& env, const checkpoint_info& writte
     return lmdb_failure("cannot read", env.path(), rc);
   const auto there = get_info(txn, env.path());
   row_sum sum(hash_);
-  auto s = there ? each_row(txn, env.path(), [&](const row_view& r) { return sum.add(r); }) : status(there.why());
+  auto s = there ? each_row(txn, env.path(), [&](const row_view& r) { return sum.add(r); }) : status(there.reason());
   if (!s)
     return failure{s.error(), failure_kind::unproven};
   const auto compared = sum.compare(written.digest);
@@ -336,7 +336,9 @@ status lmdb_checkpoint::take_back() {
     return prove_whole(rows_.env(), **now, state::stored_digest::comparison::fault_of_0_2_0);
   };
   const auto reverted = rows_.revert();
-  auto s = !reverted ? status(reverted.why()) : *reverted ? readable() : status(failure{"there is no earlier commit"});
+  auto s = !reverted   ? status(reverted.reason())
+           : *reverted ? readable()
+                       : status(failure{"there is no earlier commit"});
   if (s)
     return s;
   auto older = install_older();
@@ -366,7 +368,7 @@ result<std::optional<std::string>> lmdb_checkpoint::fall_back() {
   if (auto s = install_older(); !s) {
     unreadable_ = s.error();
     (void)rows_.undo_revert();
-    return s.why();
+    return s.reason();
   }
   unreadable_.clear();
   return found(older_.path());
@@ -389,7 +391,7 @@ std::optional<log_index> lmdb_checkpoint::older_index() const {
 result<std::uint64_t> lmdb_checkpoint::keep_older() {
   auto now = info();
   if (!now)
-    return now.why();
+    return now.reason();
   if (!*now)
     return failure{"there is no checkpoint yet"};
   lmdb_transaction txn;
@@ -411,13 +413,13 @@ status lmdb_checkpoint::freeze(const checkpoint_info& now) {
   view.path = snapshots_ + "/" + std::string(16 - std::min<std::size_t>(16, index.size()), '0') + index + ".snapshot";
   auto f = files_.open(view.path, open_mode::fresh);
   if (!f)
-    return f.why();
+    return f.reason();
   view.f = std::move(f).value();
   lmdb_transaction txn;
   auto s = as_status(txn.begin(rows_.env(), false), "cannot read", rows_.env().path());
   if (s) {
     auto bytes = write_flat(*view.f, now, [&](const auto& row) { return each_row(txn, rows_.env().path(), row); });
-    s = bytes ? prove_flat(*view.f, now, hash_) : status(bytes.why());
+    s = bytes ? prove_flat(*view.f, now, hash_) : status(bytes.reason());
     view.bytes = bytes ? *bytes : 0;
   }
   rows_.env().drop_pages();
@@ -442,12 +444,12 @@ result<lmdb_checkpoint::frozen_view*> lmdb_checkpoint::frozen(log_index index) {
   }
   auto now = info();
   if (!now)
-    return now.why();
+    return now.reason();
   if (!*now)
     return failure{"there is no checkpoint yet"};
   if (frozen_.empty() || frozen_.back().meta != (*now)->meta)
     if (auto s = freeze(**now); !s)
-      return s.why();
+      return s.reason();
   return &frozen_.back();
 }
 
@@ -457,7 +459,7 @@ result<checkpoint_store::chunk> lmdb_checkpoint::read_snapshot(log_index index, 
     return failure{dead()};
   auto view = frozen(index);
   if (!view)
-    return view.why();
+    return view.reason();
   const auto& v = **view;
   if (offset > v.bytes)
     return failure{"the snapshot at index " + to_string(v.meta.index) + " has only " + std::to_string(v.bytes) +
@@ -466,7 +468,7 @@ result<checkpoint_store::chunk> lmdb_checkpoint::read_snapshot(log_index index, 
   std::string bytes(n, '\0');
   auto got = v.f->read_at(offset, bytes.data(), n);
   if (!got)
-    return got.why();
+    return got.reason();
   if (*got != n)
     return failure{v.path + " is shorter than it was written"};
   chunk c;
@@ -494,7 +496,7 @@ result<std::uint64_t> lmdb_checkpoint::write_snapshot(const raft::snapshot_meta&
     incoming_.reset();
     auto f = files_.open(path, open_mode::fresh);
     if (!f)
-      return f.why();
+      return f.reason();
     incoming_ = incoming_snapshot{.meta = meta, .f = std::move(f).value()};
   }
   if (!incoming_)
@@ -504,14 +506,14 @@ result<std::uint64_t> lmdb_checkpoint::write_snapshot(const raft::snapshot_meta&
                    " do not follow those up to " + std::to_string(incoming_->bytes) + " of index " +
                    to_string(incoming_->meta.index)};
   if (auto s = incoming_->f->write_at(offset, {bytes}); !s)
-    return give_up(s.why());
+    return give_up(s.reason());
   incoming_->f->begin_writeback(offset, bytes.size());
   incoming_->bytes += bytes.size();
   const auto stored = incoming_->bytes;
   if (!last)
     return stored;
   if (auto s = install(validator); !s)
-    return give_up(s.why());
+    return give_up(s.reason());
   incoming_.reset();
   (void)files_.remove(path); // if this fails, the next start removes it
   return stored;
@@ -542,12 +544,12 @@ status lmdb_checkpoint::install_older() {
     return failure{"there is no older generation"};
   auto f = older_.open_file();
   if (!f)
-    return f.why();
+    return f.reason();
   if (auto s = prove_flat(**f, *older_.info(), hash_); !s)
     return failure{older_.path() + ": " + s.error()};
   auto bytes = (*f)->size();
   if (!bytes)
-    return bytes.why();
+    return bytes.reason();
   return install_from(
       **f, *bytes, [](const checkpoint_info&) { return status(done{}); }, nullptr);
 }
@@ -568,7 +570,7 @@ status lmdb_checkpoint::install_from(file& f, std::uint64_t bytes,
       return as_status(rc, "cannot write", rows_.new_path());
     });
     if (!info)
-      return info.why();
+      return info.reason();
     if (auto s = whole(*info); !s)
       return s;
     int rc = appender.finish();

@@ -38,7 +38,7 @@ failure lmdb_file::die(const std::string& why) {
 status lmdb_file::remove_leftover() {
   auto names = files_.list(directory_);
   if (!names)
-    return names.why();
+    return names.reason();
   if (std::find(names->begin(), names->end(), new_name_) != names->end())
     return files_.remove(new_path());
   return done{};
@@ -48,22 +48,22 @@ result<bool> lmdb_file::open_if_there(pages p) {
   const auto path = directory_ + "/" + name_;
   auto names = files_.list(directory_);
   if (!names)
-    return names.why();
+    return names.reason();
   if (std::find(names->begin(), names->end(), name_) == names->end())
     return false;
   auto f = files_.open(path, open_mode::existing);
   if (!f)
-    return f.why();
+    return f.reason();
   auto bytes = (*f)->size();
   if (!bytes)
-    return bytes.why();
+    return bytes.reason();
   if (p == pages::checked)
     if (auto s = check_lmdb_pages(path); !s)
-      return s.why();
+      return s.reason();
   auto env =
       lmdb_env::open(path, lmdb_use::live, std::max(limits_.map_bytes, *bytes + *bytes / 2 / map_step * map_step));
   if (!env)
-    return env.why();
+    return env.reason();
   env_ = std::move(env).value();
   return true;
 }
@@ -71,7 +71,7 @@ result<bool> lmdb_file::open_if_there(pages p) {
 status lmdb_file::open_or_create() {
   auto there = open_if_there(pages::trusted);
   if (!there)
-    return there.why();
+    return there.reason();
   if (*there)
     return done{};
   // LMDB does not create a file atomically; a rename does.
@@ -98,7 +98,7 @@ status lmdb_file::commit(std::uint64_t bytes_estimate, const std::function<int(l
   const auto more = page_waste * bytes_estimate + map_slack;
   if (env_->used_bytes() > env_->map_bytes() / 10 * 7)
     // At the limit of the map there may still be free pages inside: try it.
-    if (auto s = grow_map(more); !s && s.why().kind != failure_kind::no_space)
+    if (auto s = grow_map(more); !s && s.reason().kind != failure_kind::no_space)
       return s;
   const auto attempt = [&] {
     lmdb_transaction txn;
@@ -123,7 +123,7 @@ status lmdb_file::commit(std::uint64_t bytes_estimate, const std::function<int(l
       give_back_memory();
     return s;
   }
-  if (rc != MDB_MAP_FULL && s.why().kind == failure_kind::no_space) {
+  if (rc != MDB_MAP_FULL && s.reason().kind == failure_kind::no_space) {
     // The file still contains the last commit: LMDB writes new pages only to free space, and the
     // page that activates them last. A new environment shares no memory with the failed attempt.
     env_.reset();
@@ -142,16 +142,16 @@ result<bool> lmdb_file::revert() {
   const auto path = directory_ + "/" + name_;
   auto f = files_.open(path, open_mode::existing);
   if (!f)
-    return f.why();
+    return f.reason();
   env_.reset();
   auto before = revert_newest_commit(**f);
   if (!before)
-    return before.why();
+    return before.reason();
   reverted_ = std::move(*before);
   if (!reverted_)
     return false;
   if (auto there = open_if_there(pages::checked); !there)
-    return there.why();
+    return there.reason();
   return true;
 }
 
@@ -161,7 +161,7 @@ status lmdb_file::undo_revert() {
   env_.reset();
   auto f = files_.open(directory_ + "/" + name_, open_mode::existing);
   if (!f)
-    return f.why();
+    return f.reason();
   const auto before = *std::exchange(reverted_, std::nullopt);
   return storage::undo_revert(**f, before);
 }
@@ -176,7 +176,7 @@ status lmdb_file::replace_with(std::uint64_t bytes_estimate, const std::function
   {
     auto env = lmdb_env::open(path, lmdb_use::build, map);
     if (!env)
-      return discard_new(env.why());
+      return discard_new(env.reason());
     {
       lmdb_transaction txn;
       auto s = as_status(txn.begin(**env, true), "cannot write", path);
@@ -185,12 +185,12 @@ status lmdb_file::replace_with(std::uint64_t bytes_estimate, const std::function
       if (s)
         s = as_status(txn.commit(), "cannot commit to", path);
       if (!s)
-        return discard_new(s.why());
+        return discard_new(s.reason());
     }
     if (auto s = (*env)->sync(); !s)
-      return discard_new(s.why());
+      return discard_new(s.reason());
     if (auto s = prove ? prove(**env) : status(done{}); !s)
-      return discard_new(s.why());
+      return discard_new(s.reason());
   }
   return put_in_force();
 }
@@ -198,7 +198,7 @@ status lmdb_file::replace_with(std::uint64_t bytes_estimate, const std::function
 status lmdb_file::put_in_force() {
   // Until env_ is replaced it uses the old file, although that has no name then.
   if (auto s = files_.rename(new_path(), directory_ + "/" + name_); !s)
-    return discard_new(s.why());
+    return discard_new(s.reason());
   if (auto s = files_.sync_directory(directory_); !s)
     return die(s.error());
   env_.reset();

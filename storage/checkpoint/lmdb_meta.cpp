@@ -13,7 +13,7 @@ result<std::string> read_meta(file& f, std::uint64_t offset) {
   std::string page(layout::page_header_bytes + layout::meta_bytes, '\0');
   auto got = f.read_at(offset, page.data(), page.size());
   if (!got)
-    return got.why();
+    return got.reason();
   if (*got != page.size() || !layout::is_meta_page(page.data()))
     return std::string();
   return page.substr(layout::page_header_bytes);
@@ -24,13 +24,13 @@ result<std::string> read_meta(file& f, std::uint64_t offset) {
 result<std::optional<replaced_meta>> revert_newest_commit(file& f) {
   const auto first = read_meta(f, 0);
   if (!first)
-    return first.why();
+    return first.reason();
   if (first->empty())
     return std::optional<replaced_meta>();
   const std::uint64_t page_bytes = layout::number_at<std::uint32_t>(first->data(), layout::page_size_at);
   const auto second = read_meta(f, page_bytes);
   if (!second)
-    return second.why();
+    return second.reason();
   if (second->empty())
     return std::optional<replaced_meta>();
   const auto one = layout::number_at<std::uint64_t>(first->data(), layout::transaction_at);
@@ -42,9 +42,9 @@ result<std::optional<replaced_meta>> revert_newest_commit(file& f) {
   replaced_meta before{(second_is_newer ? page_bytes : 0) + layout::page_header_bytes,
                        second_is_newer ? *second : *first};
   if (auto s = f.write_at(before.offset, {second_is_newer ? *first : *second}); !s)
-    return s.why();
+    return s.reason();
   if (auto s = f.sync(); !s)
-    return s.why();
+    return s.reason();
   return std::optional(std::move(before));
 }
 

@@ -86,7 +86,7 @@ public:
     return true;
   }
 
-  const std::string& why() const { return why_; }
+  const std::string& reason() const { return why_; }
 
 private:
   bool wrong(std::uint64_t page, const std::string& what) {
@@ -221,7 +221,7 @@ status check_lmdb_pages(const std::string& path) {
   page_check check(file);
   if (check.run())
     return done{};
-  return failure{path + " is damaged: " + check.why(), failure_kind::unproven};
+  return failure{path + " is damaged: " + check.reason(), failure_kind::unproven};
 }
 
 } // namespace belay::storage

@@ -24,7 +24,7 @@ std::optional<checkpoint_info> read_header(file& f) {
 status older_generation::open() {
   auto names = files_.list(directory_);
   if (!names)
-    return names.why();
+    return names.reason();
   const auto has = [&](const char* name) { return std::find(names->begin(), names->end(), name) != names->end(); };
   if (has("older.new"))
     if (auto s = files_.remove(new_path()); !s)
@@ -34,7 +34,7 @@ status older_generation::open() {
   is_there_ = true;
   auto f = open_file();
   if (!f)
-    return f.why();
+    return f.reason();
   info_ = read_header(**f);
   return done{};
 }
@@ -43,9 +43,9 @@ result<std::uint64_t> older_generation::keep(const checkpoint_info& info,
                                              const std::function<status(const row_receiver&)>& each_row) {
   auto f = files_.open(new_path(), open_mode::fresh);
   if (!f)
-    return f.why();
+    return f.reason();
   auto bytes = write_flat(**f, info, each_row);
-  auto s = bytes ? (*f)->sync() : status(bytes.why());
+  auto s = bytes ? (*f)->sync() : status(bytes.reason());
   if (s)
     s = prove_flat(**f, info, hash_);
   if (s)
@@ -53,13 +53,13 @@ result<std::uint64_t> older_generation::keep(const checkpoint_info& info,
   if (s)
     return *bytes;
   (void)files_.remove(new_path()); // if this fails, the next start removes it
-  return s.why();
+  return s.reason();
 }
 
 status older_generation::adopt(const std::string& file, const checkpoint_info& info) {
   auto f = files_.open(file, open_mode::existing);
   if (!f)
-    return f.why();
+    return f.reason();
   if (auto s = (*f)->sync(); !s)
     return s;
   return put_in_place(file, info);
@@ -81,7 +81,7 @@ result<std::uint64_t> write_flat(file& f, const checkpoint_info& info,
                                  const std::function<status(const older_generation::row_receiver&)>& each_row) {
   snapshot_writer writer(f, info);
   if (auto s = each_row([&](const row_view& r) { return writer.add(r); }); !s)
-    return s.why();
+    return s.reason();
   return writer.finish();
 }
 

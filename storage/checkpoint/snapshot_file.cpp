@@ -96,7 +96,7 @@ result<std::uint64_t> snapshot_writer::finish() {
   w.u32(crc32c(std::string_view(buffer_).substr(start), crc_));
   w.raw(footer_magic);
   if (auto s = flush(); !s)
-    return s.why();
+    return s.reason();
   return written_;
 }
 
@@ -212,15 +212,15 @@ result<checkpoint_info> read_snapshot_file(file& f, const std::function<status(c
   for (;;) {
     auto got = f.read_at(offset, buffer.data(), buffer.size());
     if (!got)
-      return got.why();
+      return got.reason();
     if (*got == 0)
       break;
     offset += *got;
     if (auto s = parser.take(std::string_view(buffer).substr(0, *got), row); !s)
-      return s.why();
+      return s.reason();
   }
   if (auto s = parser.finish(); !s)
-    return s.why();
+    return s.reason();
   return *parser.info();
 }
 

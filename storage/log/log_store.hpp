@@ -46,7 +46,7 @@ public:
   /// All of them.
   status compact(log_index first_kept) {
     const auto more = compact(first_kept, SIZE_MAX);
-    return more ? status(done{}) : status(more.why());
+    return more ? status(done{}) : status(more.reason());
   }
   /// Segments that begin from now on may have a layout that servers of 0.2.0 cannot read.
   virtual void use_sectors() {}

@@ -120,7 +120,7 @@ frame_look look_at_sectors(std::string_view all, std::size_t offset, std::uint64
   for (std::size_t k = 1; k < n; ++k) {
     if (!is_intact(sector(k)))
       return look;
-    unfinished |= u32_at(sector(k), sector_content_bytes) != tag_of(k, tags);
+    unfinished |= u32_at(sector(k), sector_content_bytes) != tag_of(k, tags) && !MUTANT(sector_tag_ignored);
   }
   if (unfinished) {
     look.state = frame_state::torn;

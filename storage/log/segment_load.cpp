@@ -52,7 +52,7 @@ failure segment_log::damage(const std::string& name, std::size_t offset, const s
 result<std::vector<std::uint64_t>> segment_log::sort_out_files() {
   auto names = files_.list(directory_);
   if (!names)
-    return names.why();
+    return names.reason();
   std::vector<std::uint64_t> numbers;
   bool removed = false;
   for (const auto& name : *names) {
@@ -66,21 +66,21 @@ result<std::vector<std::uint64_t>> segment_log::sort_out_files() {
     next_free_number_ = std::max(next_free_number_, *n + 1);
     auto f = files_.open(path(name), open_mode::existing);
     if (!f)
-      return f.why();
+      return f.reason();
     auto bytes = (*f)->size();
     if (!bytes)
-      return bytes.why();
+      return bytes.reason();
     if (*bytes == options_.segment_bytes && free_.size() < options_.free_segments_max) {
       free_.push_back({name});
       continue;
     }
     if (auto s = files_.remove(path(name)); !s)
-      return s.why();
+      return s.reason();
     removed = true;
   }
   if (removed)
     if (auto s = files_.sync_directory(directory_); !s)
-      return s.why();
+      return s.reason();
   return numbers;
 }
 
@@ -88,11 +88,11 @@ result<segment_header> segment_log::read_header(std::uint64_t number) {
   const auto name = segment_name(number);
   auto f = files_.open(path(name), open_mode::existing);
   if (!f)
-    return f.why();
+    return f.reason();
   std::string bytes(segment_header_bytes, '\0');
   auto got = (*f)->read_at(0, bytes.data(), bytes.size());
   if (!got)
-    return got.why();
+    return got.reason();
   bytes.resize(*got);
   auto header = decode_segment_header(bytes);
   if (!header)
@@ -107,7 +107,7 @@ result<std::size_t> segment_log::skip_segments(const std::vector<std::uint64_t>&
   for (const auto n : numbers) {
     auto header = read_header(n);
     if (!header)
-      return header.why();
+      return header.reason();
     version_ = std::max(version_, header->version);
     all.push_back({*header, segment_name(n), {}});
   }
@@ -127,18 +127,18 @@ result<loaded_log> segment_log::load(log_index needed) {
   PRECONDITION(!loaded_);
   auto numbers = sort_out_files();
   if (!numbers)
-    return numbers.why();
+    return numbers.reason();
   for (std::size_t i = 1; i < numbers->size(); ++i)
     if ((*numbers)[i] != (*numbers)[i - 1] + 1)
       return damage(segment_name((*numbers)[i - 1] + 1), 0, "the file is missing");
   const auto skipped = skip_segments(*numbers, needed);
   if (!skipped)
-    return skipped.why();
+    return skipped.reason();
   loaded_log log;
   for (auto i = *skipped; i < numbers->size(); ++i) {
     const auto n = (*numbers)[i];
     if (auto s = read_segment(n, i + 1 == numbers->size(), log); !s)
-      return s.why();
+      return s.reason();
     next_number_ = n + 1;
   }
   log.hard = position_.hard;
@@ -155,8 +155,8 @@ result<loaded_log> segment_log::load(log_index needed) {
   if (!numbers->empty())
     return log;
   use_sectors();
-  if (auto s = fill_spare(options_.segment_bytes, SIZE_MAX); !s && s.why().kind != failure_kind::no_space)
-    return s.why();
+  if (auto s = fill_spare(options_.segment_bytes, SIZE_MAX); !s && s.reason().kind != failure_kind::no_space)
+    return s.reason();
   return log;
 }
 
@@ -167,10 +167,10 @@ status segment_log::read_segment(std::uint64_t number, bool last, loaded_log& in
   const auto name = segment_name(number);
   auto f = files_.open(path(name), open_mode::existing);
   if (!f)
-    return f.why();
+    return f.reason();
   auto bytes = read_whole(**f);
   if (!bytes)
-    return bytes.why();
+    return bytes.reason();
   const std::string_view all = *bytes;
   const auto header = decode_segment_header(all);
   if (!header)

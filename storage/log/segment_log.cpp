@@ -54,10 +54,10 @@ segment_log::segment_log(file_system& files, std::string directory, segment_log_
 result<std::unique_ptr<segment_log>> segment_log::open(file_system& files, std::string directory,
                                                        segment_log_options options) {
   if (auto s = files.make_directory(directory); !s)
-    return s.why();
+    return s.reason();
   auto lock = files.lock(directory);
   if (!lock)
-    return lock.why();
+    return lock.reason();
   return std::unique_ptr<segment_log>(new segment_log(files, std::move(directory), options, std::move(lock).value()));
 }
 
@@ -112,7 +112,7 @@ status segment_log::append(const std::vector<raft::persist_batch>& batches) {
       PROBE("log: append waited for a segment to be filled");
       ++counters_.waited_for_fill;
       if (auto s = fill_spare(needed, SIZE_MAX); !s) {
-        if (s.why().kind != failure_kind::no_space)
+        if (s.reason().kind != failure_kind::no_space)
           return die(s.error());
         PROBE("log: no space for the next segment");
         if (spare_ && spare_->bytes > options_.segment_bytes)
@@ -138,7 +138,7 @@ status segment_log::append(const std::vector<raft::persist_batch>& batches) {
   // Prepares twice as many bytes as were written, so that the next segment is ready before this one
   // is full. A full disk matters only when that segment is needed.
   if (auto s = fill_spare(options_.segment_bytes, std::max(options_.fill_bytes, 2 * written));
-      !s && s.why().kind != failure_kind::no_space)
+      !s && s.reason().kind != failure_kind::no_space)
     return die(s.error());
   return done{};
 }
@@ -207,7 +207,7 @@ status segment_log::fill_spare(std::uint64_t bytes_needed, std::size_t budget) {
     const bool prepared = s.recycled && free_.back().has_sectors && version_ == segment_version::sectors;
     auto f = files_.open(path(s.name), s.recycled ? open_mode::existing : open_mode::fresh);
     if (!f)
-      return f.why();
+      return f.reason();
     s.f = std::move(f).value();
     s.bytes = options_.segment_bytes;
     if (prepared) {
@@ -266,7 +266,7 @@ result<bool> segment_log::compact(log_index first_kept, std::size_t segments_max
     const bool has_sectors = oldest.header.version == segment_version::sectors;
     const auto freed = free_name(next_free_number_);
     if (auto s = keep ? files_.rename(path(oldest.name), path(freed)) : files_.remove(path(oldest.name)); !s)
-      return s.why();
+      return s.reason();
     segments_.pop_front();
     // One at a time: if a later removal were durable and an earlier one not, there would be a gap.
     if (auto s = files_.sync_directory(directory_); !s)

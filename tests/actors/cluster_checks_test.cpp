@@ -324,7 +324,7 @@ TEST_CASE("a server that was away follows a leader that its log does not name", 
   REQUIRE(c.until(is_in));
   c.put_done(leader, "b", "2");
   c.pass(seconds(1));
-  caf::anon_send(c.peer(leader), hand_over_leadership{c.id_of(renewed)});
+  caf::anon_send(c.peer(leader), leadership_transfer{c.id_of(renewed)});
   REQUIRE(c.until([&] { return c.serving(renewed); }));
   REQUIRE_FALSE(c.view(away).config.contains(c.id_of(renewed)));
 

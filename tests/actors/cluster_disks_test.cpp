@@ -483,7 +483,7 @@ TEST_CASE("a follower without space for the snapshot that it needs is reported a
   c.pass(seconds(3));
   const auto healthy = [&] {
     const auto answer = c.written(c.operate(leader, forward::describe_health{1'000'000'000, 250, "v"}));
-    return http::says_healthy(std::get<std::string>(answer.reply));
+    return http::is_healthy_report(std::get<std::string>(answer.reply));
   };
   CHECK_FALSE(healthy());
   CHECK(c.metrics_text(node).find("consul_raft_disk_full 1") != std::string::npos);
@@ -516,7 +516,7 @@ TEST_CASE("a follower without space responds within the hold time, and is report
 
   const auto healthy = [&] {
     const auto answer = c.written(c.operate(leader, forward::describe_health{1'000'000'000, 250, "v"}));
-    return http::says_healthy(std::get<std::string>(answer.reply));
+    return http::is_healthy_report(std::get<std::string>(answer.reply));
   };
   CHECK_FALSE(healthy());
   CHECK(c.metrics_text(full).find("consul_raft_disk_full 1") != std::string::npos);

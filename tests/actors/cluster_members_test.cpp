@@ -139,7 +139,7 @@ TEST_CASE("a new leader marks the old one as dead after it was silent for long e
   // A new leader does not report a dead server as passing for a while: it reports nothing about a
   // member that it has not heard from.
   const auto third = c.all_but(next).front() == old ? c.all_but(next).back() : c.all_but(next).front();
-  caf::anon_send(c.peer(next), hand_over_leadership{c.id_of(third)});
+  caf::anon_send(c.peer(next), leadership_transfer{c.id_of(third)});
   REQUIRE(c.until([&] { return c.serving(third); }));
   for (int i = 0; i < 100; ++i) {
     c.pass(milliseconds(100));
@@ -181,7 +181,7 @@ TEST_CASE("nothing is written while nothing happens to the members", "[actors][m
 
   // Nor does an election that finds the catalog up to date.
   const auto next = c.all_but(leader).front();
-  caf::anon_send(c.peer(leader), hand_over_leadership{c.id_of(next)});
+  caf::anon_send(c.peer(leader), leadership_transfer{c.id_of(next)});
   REQUIRE(c.until([&] { return c.serving(next); }));
   c.pass(std::chrono::minutes(3));
   CHECK(commands_in(c.log(next)) == before);

@@ -109,7 +109,7 @@ TEST_CASE("leadership is not given to a read replica", "[actors][replicas]") {
   cluster_fixture c(with_replica());
   const auto leader = c.leader({0, 1, 2});
   REQUIRE(c.until([&] { return is_learner(c, leader, replica); }));
-  caf::anon_send(c.peer(leader), hand_over_leadership{c.id_of(replica)});
+  caf::anon_send(c.peer(leader), leadership_transfer{c.id_of(replica)});
   c.pass(seconds(3));
   CHECK(c.serving(leader));
   CHECK_FALSE(c.serving(replica));

@@ -421,7 +421,7 @@ TEST_CASE("sessions are renewed after a transfer of the leadership that failed",
   const auto term = c.view(leader).soft.term;
   const auto id = c.session(leader, ttl);
   c.net().cut(leader, transfer_target);
-  caf::anon_send(c.peer(leader), hand_over_leadership{c.id_of(transfer_target)});
+  caf::anon_send(c.peer(leader), leadership_transfer{c.id_of(transfer_target)});
   c.pass(seconds(2));
   c.net().heal();
   c.pass(seconds(2));

@@ -196,7 +196,7 @@ public:
     case 8:
       return state::claim_release{name(), id()};
     case 9:
-      return state::claim_hand_over{name(), id(), below(2) == 0 ? std::string() : id()};
+      return state::claim_transfer{name(), id(), below(2) == 0 ? std::string() : id()};
     case 10:
       return state::claim_mode_set{name(), id(),
                                    below(4) == 0 ? state::claim_mode::exclusive : state::claim_mode::shared};
@@ -406,7 +406,7 @@ TEST_CASE("model of claims: finds known bugs of the state machine") {
       "claim_ends_refused_to_all", "claim_granted_past_deadline", "claim_of_dead_session_stays",
       "deadlock_not_looked_for", "disconnect_withdraws_claims", "ended_id_taken_again", "ended_session_forgotten",
       "fences_of_one_entry_alike", "ghost_withholds_everything", "ghosts_not_looked_at", "guard_below_tree_ignored",
-      "guard_lets_on_end_pass", "guard_lets_readers_pass", "guards_without_share", "hand_over_to_the_head",
+      "guard_lets_on_end_pass", "guard_lets_readers_pass", "guards_without_share", "transfer_to_the_head",
       "holder_queues_in_delay", "on_end_outlives_token", "on_end_stops_at_refusal", "plain_acquire_overtakes_queue",
       "removed_lock_grants_nobody", "renewed_wait_withdrawn", "restore_forgets_ended_claims",
       "restore_gives_old_fences", "restore_leaves_no_ghosts", "shrunk_limit_keeps_waiters", "stale_fence_taken",

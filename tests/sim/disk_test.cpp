@@ -70,7 +70,7 @@ struct owned_log {
     const auto s = disk.log()->append(batches);
     if (s) {
       known = std::move(next);
-    } else if (s.why().kind != failure_kind::no_space) {
+    } else if (s.reason().kind != failure_kind::no_space) {
       in_flight = std::move(next);
     }
     return s.ok();
@@ -129,11 +129,11 @@ status transfer(simulated_checkpoints& from, simulated_checkpoints& to, std::siz
   for (std::size_t n = 0; n < chunks_most; ++n) {
     auto c = from.read_snapshot(index, offset, 100);
     if (!c)
-      return c.why();
+      return c.reason();
     index = c->meta.index;
     auto stored = to.write_snapshot(c->meta, offset, *c->bytes, c->last);
     if (!stored)
-      return stored.why();
+      return stored.reason();
     offset = *stored;
     if (c->last)
       break;
@@ -230,11 +230,11 @@ TEST_CASE("files: a full disk accepts what fits, and freed space can be used", "
   files.set_capacity(8);
   auto s = (*f)->write_at(4, {"abcdefgh"});
   REQUIRE_FALSE(s.ok());
-  CHECK(s.why().kind == failure_kind::no_space);
+  CHECK(s.reason().kind == failure_kind::no_space);
   CHECK(*files.contents("d/f") == "1234abcd");
   must((*f)->write_at(0, {"ABCDEFGH"})); // needs no new space
   files.set_full(true);
-  CHECK((*f)->write_at(8, {"i"}).why().kind == failure_kind::no_space);
+  CHECK((*f)->write_at(8, {"i"}).reason().kind == failure_kind::no_space);
   files.set_full(false);
   must((*f)->write_at(8, {"i"}));
   CHECK(files.counted().full == 2);
@@ -488,7 +488,7 @@ TEST_CASE("checkpoints: a commit is whole and durable, or the old state stays", 
   }
   SECTION("full") {
     store.set_full(true);
-    CHECK(commit(store, next).why().kind == failure_kind::no_space);
+    CHECK(commit(store, next).reason().kind == failure_kind::no_space);
     CHECK(store.refused_commits() == 1);
     CHECK(rows_of(store) == before);
     store.set_full(false);
@@ -497,7 +497,7 @@ TEST_CASE("checkpoints: a commit is whole and durable, or the old state stays", 
   }
   SECTION("failed: no later one can succeed") {
     store.fail_next(1);
-    CHECK(commit(store, next).why().kind != failure_kind::no_space);
+    CHECK(commit(store, next).reason().kind != failure_kind::no_space);
     CHECK_FALSE(commit(store, next).ok());
     CHECK_FALSE(store.info().ok());
     store.crash();
@@ -593,7 +593,7 @@ TEST_CASE("checkpoints: a snapshot is transferred completely, or not at all", "[
   }
   SECTION("a full disk refuses it") {
     to.set_full(true);
-    CHECK(transfer(from, to).why().kind == failure_kind::no_space);
+    CHECK(transfer(from, to).reason().kind == failure_kind::no_space);
     CHECK(index_of(to) == 3);
   }
   SECTION("metadata of another checkpoint") {

@@ -160,7 +160,7 @@ TEST_CASE("a start survives any damage to the newest checkpoint", "[storage]") {
     // The next commit, which needs free pages; a full one if the file cannot take it.
     const auto next = changed(rows, chance);
     auto s = store->commit(delta_of(index + 1, rows, next, false));
-    if (!s && s.why().kind == failure_kind::unproven)
+    if (!s && s.reason().kind == failure_kind::unproven)
       s = store->commit(delta_of(index + 1, rows, next, true));
     if (!s)
       FAIL(s.error());
@@ -182,6 +182,6 @@ TEST_CASE("pages of a valid file are accepted, and those of another program reje
     std::ofstream(folder / "file", std::ios::binary | std::ios::trunc) << std::string(bytes, 'x');
     const auto s = check_lmdb_pages(folder / "file");
     REQUIRE_FALSE(s);
-    CHECK(s.why().kind == failure_kind::unproven);
+    CHECK(s.reason().kind == failure_kind::unproven);
   }
 }

@@ -284,7 +284,7 @@ TEST_CASE("when the disk is full, the window stays unchanged") {
     setrlimit(RLIMIT_FSIZE, &limit);
     for (const auto& d : {changes(10, 0, 11, 2000), changes({}, 0, 1, 2000)}) {
       const auto kept = store->keep_changes(at(2000), d);
-      if (kept.ok() || kept.why().kind != failure_kind::no_space)
+      if (kept.ok() || kept.reason().kind != failure_kind::no_space)
         _exit(1);
       if (load(*store) != expected(0, 10))
         _exit(2);

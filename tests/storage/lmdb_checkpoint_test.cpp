@@ -330,7 +330,7 @@ TEST_CASE("at the limit of the map commits are refused and the old checkpoint st
     put(large, 1, "large" + std::to_string(i), std::string(100000, 'v'));
   const auto s = commit(*store, large);
   REQUIRE_FALSE(s.ok());
-  CHECK(s.why().kind == failure_kind::no_space);
+  CHECK(s.reason().kind == failure_kind::no_space);
   CHECK(load(*store) == expected);
   CHECK(index_of(*store) == 1);
   d = delta_at(3);
@@ -380,7 +380,7 @@ TEST_CASE("when the disk is full, commits are rejected and the old checkpoint st
     file_size_limit limit(used + GENERATE(1000, 8192));
     const auto refused = commit(*store, large);
     REQUIRE_FALSE(refused.ok());
-    CHECK(refused.why().kind == failure_kind::no_space);
+    CHECK(refused.reason().kind == failure_kind::no_space);
     CHECK(load(*store) == expected);
   }
   CHECK_FALSE(fs::exists(scratch / "state/new.mdb"));

@@ -112,7 +112,7 @@ TEST_CASE("a commit that reads back different leaves the checkpoint before it in
   s.before_proof = [&] { s.damage(full ? s.folder + "/state/new.mdb" : s.file(), "third a"); };
   const auto failed = s.commit({stored_row(1, "a", "third a"), stored_row(1, "d", "third d")}, full);
   REQUIRE_FALSE(failed.ok());
-  CHECK(failed.why().kind == failure_kind::unproven);
+  CHECK(failed.reason().kind == failure_kind::unproven);
   CHECK(failed.error().find("row of table kv (kv_entry), key a") != std::string::npos);
   CHECK(s.at() == 2);
   CHECK(s.rows() == before);
@@ -141,7 +141,7 @@ TEST_CASE("a row whose bytes differ from the row is named") {
   d.hash_of = [hash = d.hash_of](std::size_t i) { return hash(i) + (i == 1 ? 5 : 0); };
   const auto failed = s.store->commit(d);
   REQUIRE_FALSE(failed.ok());
-  CHECK(failed.why().kind == failure_kind::unproven);
+  CHECK(failed.reason().kind == failure_kind::unproven);
   CHECK(failed.error().find("row of table sessions (session_record), key c") != std::string::npos);
   CHECK(s.at() == 1);
   CHECK(s.rows() == rows_by_key{{"a", "first"}});
@@ -162,7 +162,7 @@ TEST_CASE("a row to be removed, and one to be written, are looked up") {
     d.rows.pop_back();
   else
     d.rows.front().append_value = nullptr;
-  CHECK(s.store->commit(d).why().kind == failure_kind::unproven);
+  CHECK(s.store->commit(d).reason().kind == failure_kind::unproven);
   CHECK(s.rows() == rows_by_key{{"a", "first"}, {"b", "first"}});
 }
 
@@ -174,7 +174,7 @@ TEST_CASE("damage that no commit touches is found by those that read the whole f
   s.damage(s.file(), "untouched");
   s.must(s.store->commit(second)); // verifies what it wrote
   third.read_whole = true;
-  CHECK(s.store->commit(third).why().kind == failure_kind::unproven);
+  CHECK(s.store->commit(third).reason().kind == failure_kind::unproven);
   // No earlier row can be read, either; the state machine has all of them.
   s.must(s.store->commit(s.delta({stored_row(1, "a", "untouched"), stored_row(1, "b", "third")}, true)));
   CHECK(s.rows() == rows_by_key{{"a", "untouched"}, {"b", "third"}});

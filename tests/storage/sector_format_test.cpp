@@ -4,6 +4,7 @@
 
 #include "storage/log/sector_format.hpp"
 
+#include "protocol/base/mutants.hpp"
 #include "protocol/base/random.hpp"
 
 #include <catch2/catch.hpp>
@@ -126,4 +127,14 @@ TEST_CASE("a later frame is found, one of an earlier life is not") {
   CHECK(find_later_sectors(gap + later, 0, sequence, segment) == gap.size());
   CHECK_FALSE(find_later_sectors(gap + old, 0, sequence, segment));
   CHECK_FALSE(find_later_sectors(gap + frame_of("this", sequence), 0, sequence, segment));
+}
+
+TEST_CASE("mutant: sector_tag_ignored") {
+  const auto now = frame_of(body_of(2, 'n'));
+  const auto all = with_sector(now, 1, frame_of(body_of(2, 'o'), sequence, segment_with(6)));
+  CHECK(state_at_begin(all) == frame_state::torn);
+  REQUIRE(activate_mutant("sector_tag_ignored"));
+  const auto with = state_at_begin(all);
+  activate_mutant("");
+  CHECK(with == frame_state::whole);
 }

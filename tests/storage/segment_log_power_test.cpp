@@ -104,7 +104,7 @@ life live(simulated_files& disk, std::uint64_t seed, int steps) {
       log.reset();
       log = open_on_disk(disk);
       auto found = log->load();
-      s = found ? status(done{}) : status(found.why());
+      s = found ? status(done{}) : status(found.reason());
       if (found)
         REQUIRE(now.difference(*found) == "");
     } else if (random.below(10) == 0 && now.next_index > now.first_kept) {
@@ -288,7 +288,7 @@ TEST_CASE("after a failure the log stays closed") {
   REQUIRE_FALSE(log->append({batch_of({make_entry(2, 1, "b")})}).ok());
   const auto again = log->append({batch_of({make_entry(2, 1, "b")})});
   REQUIRE_FALSE(again.ok());
-  CHECK(again.why().kind != failure_kind::no_space);
+  CHECK(again.reason().kind != failure_kind::no_space);
 }
 
 } // namespace belay::tests

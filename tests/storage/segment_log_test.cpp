@@ -230,10 +230,11 @@ TEST_CASE("a full disk refuses the append and leaves the log usable") {
     expected.apply(b);
   }
   REQUIRE_FALSE(s.ok());
-  CHECK(s.why().kind == failure_kind::no_space);
+  CHECK(s.reason().kind == failure_kind::no_space);
   CHECK(index > (sectors() ? 40 : 60)); // all three segments were used up first
   // A huge append does not fit, and must not prevent a small one later.
-  CHECK(log->append({batch_of({make_entry(index, 1, std::string(50000, 'v'))})}).why().kind == failure_kind::no_space);
+  CHECK(log->append({batch_of({make_entry(index, 1, std::string(50000, 'v'))})}).reason().kind ==
+        failure_kind::no_space);
   {
     auto copy = disk.copy();
     auto other = open_log(*copy);

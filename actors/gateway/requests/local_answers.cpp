@@ -413,7 +413,7 @@ http::response answer_decided(const http::local_request& request, write_result& 
   auto* health = std::get_if<std::string>(&r.reply);
   if (health == nullptr)
     return http::error_response(500, "malformed response of the leader");
-  const int status = http::says_healthy(*health) ? 200 : 429;
+  const int status = http::is_healthy_report(*health) ? 200 : 429;
   auto answer = http::json_response(std::move(*health), options);
   answer.status = status;
   return answer;

@@ -56,7 +56,7 @@ bool request_admission::admit(exchange& e, std::size_t load, monotonic_time now)
     metrics_.shed_read();
   }
   last_refused_ = now;
-  tell_log(load, now);
+  log_refusals(load, now);
   e.load = 0;
   e.answer = http::overloaded_response();
   return false;
@@ -82,7 +82,7 @@ void request_admission::tick(std::size_t load, monotonic_time now) {
             {{"writes", std::exchange(writes_unlogged_, 0)}, {"reads", std::exchange(reads_unlogged_, 0)}});
 }
 
-void request_admission::tell_log(std::size_t load, monotonic_time now) {
+void request_admission::log_refusals(std::size_t load, monotonic_time now) {
   if (logged_ && now - logged_at_ < logged_again_after)
     return;
   logged_ = true;

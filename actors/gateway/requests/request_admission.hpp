@@ -31,7 +31,7 @@ public:
 
 private:
   bool refusing() const { return shedder_.limit() || arrivals_.refusing(); }
-  void tell_log(std::size_t load, monotonic_time now);
+  void log_refusals(std::size_t load, monotonic_time now);
 
   forward::load_shedder shedder_;     ///< by the waiting times of requests that were read
   forward::arrival_shedder arrivals_; ///< by the waiting times of unread ones

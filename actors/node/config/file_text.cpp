@@ -65,7 +65,7 @@ result<std::optional<std::string>> read_file_text_if_there(const std::string& pa
 result<std::string> read_file_text(const std::string& path, std::size_t bytes_max) {
   auto found = read_file_text_if_there(path, bytes_max);
   if (!found)
-    return found.why();
+    return found.reason();
   if (!*found)
     return open_failure(path, ENOENT);
   return std::move(**found);

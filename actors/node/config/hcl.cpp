@@ -92,7 +92,7 @@ result<placed> object_of(const hcl::object& o, const hcl::position& at) {
     if (!v)
       return v;
     if (auto s = join(item.keys.front(), item.at, out.is.get_object(), out.locations, std::move(*v)); !s)
-      return s.why();
+      return s.reason();
   }
   return out;
 }

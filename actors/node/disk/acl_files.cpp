@@ -42,7 +42,7 @@ result<agent_token_values> read_agent_tokens(const std::string& data_dir) {
   const auto file = agent_tokens_file(data_dir);
   const auto text = read_file_text_if_there(file);
   if (!text)
-    return text.why();
+    return text.reason();
   agent_token_values tokens;
   if (!*text)
     return tokens;
@@ -109,7 +109,7 @@ result<std::shared_ptr<agent_tokens>> open_agent_tokens(const node_config& confi
   if (config.acl.keeps_tokens) {
     auto found = read_agent_tokens(config.data_dir);
     if (!found)
-      return found.why();
+      return found.reason();
     kept = std::move(*found);
   }
   return std::make_shared<agent_tokens>(tokens_of(config.acl), std::move(kept));

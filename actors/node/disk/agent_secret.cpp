@@ -37,9 +37,9 @@ result<std::string> open_agent_secret(const std::string& data_dir, storage::file
   }
   auto made = new_secret();
   if (auto s = storage::replace_file(files, file, made + "\n", true); !s)
-    return s.why();
+    return s.reason();
   if (auto s = files.sync_directory(data_dir); !s)
-    return s.why();
+    return s.reason();
   return made;
 }
 

@@ -55,15 +55,15 @@ public:
   result<data_report> run() {
     auto who = read_identity(dir_);
     if (!who)
-      return who.why();
+      return who.reason();
     add("identity", true,
         "node " + who->uuid + ", datacenter " + who->datacenter +
             (who->cluster_id == 0 ? ", not a member of a cluster yet"
                                   : ", cluster " + std::to_string(who->cluster_id)));
     if (auto s = look_at_log(); !s)
-      return s.why();
+      return s.reason();
     if (auto s = look_at_checkpoints(); !s)
-      return s.why();
+      return s.reason();
     look_at_other_files();
     start(*who);
     return std::move(report_);
@@ -77,7 +77,7 @@ private:
   result<std::shared_ptr<storage::log_store>> open_log() {
     auto log = storage::segment_log::open(files_, dir_ + log_folder);
     if (!log)
-      return log.why();
+      return log.reason();
     return std::shared_ptr<storage::log_store>(std::move(log).value());
   }
 
@@ -89,7 +89,7 @@ private:
     }
     auto log = open_log();
     if (!log)
-      return log.why();
+      return log.reason();
     const auto found = (*log)->load();
     if (!found) {
       add("log", false, found.error());
@@ -109,7 +109,7 @@ private:
     o.files = &files;
     auto store = storage::lmdb_checkpoint::open(folder, o);
     if (!store)
-      return store.why();
+      return store.reason();
     return std::shared_ptr<storage::checkpoint_store>(std::move(store).value());
   }
 
@@ -121,7 +121,7 @@ private:
     if (has_checkpoint_) {
       auto store = open_checkpoints(dir_, files_);
       if (!store && store.error().find("in use by another process") != std::string::npos)
-        return store.why();
+        return store.reason();
       look_at_newest(store);
     } else {
       add("checkpoint", false, "none (state/checkpoint.mdb)");
@@ -131,7 +131,7 @@ private:
   }
 
   void look_at_newest(result<std::shared_ptr<storage::checkpoint_store>>& store) {
-    const auto info = store ? (*store)->info() : result<std::optional<storage::checkpoint_info>>(store.why());
+    const auto info = store ? (*store)->info() : result<std::optional<storage::checkpoint_info>>(store.reason());
     if (!info)
       return add("checkpoint", false, info.error());
     newest_is_right_ = true;
@@ -157,7 +157,7 @@ private:
     if (auto s = older.open(); !s || !older.info())
       return add("older checkpoint", true, "none");
     auto f = older.open_file();
-    const auto s = f ? storage::prove_flat(**f, *older.info(), storage::hash_of_state_rows) : status(f.why());
+    const auto s = f ? storage::prove_flat(**f, *older.info(), storage::hash_of_state_rows) : status(f.reason());
     add("older checkpoint", s.ok(),
         s ? "index " + to_string(older.info()->meta.index) + ", digest correct" : s.error());
   }
@@ -206,8 +206,8 @@ private:
   void start(const identity& who) {
     auto checkpoints = checkpoints_for_start();
     auto log = open_log();
-    auto disk = !checkpoints ? result<node_disk>(checkpoints.why())
-                : !log       ? result<node_disk>(log.why())
+    auto disk = !checkpoints ? result<node_disk>(checkpoints.reason())
+                : !log       ? result<node_disk>(log.reason())
                              : read_disk(std::move(*log), std::move(*checkpoints));
     const auto memory = disk ? check_memory(who.cluster_id, disk->restored) : status(done{});
     if (!disk || !memory) {

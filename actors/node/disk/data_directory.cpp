@@ -95,7 +95,7 @@ result<identity> read_identity(const std::string& path, storage::file_system& fi
   const auto file = path + "/identity";
   const auto text = read_whole(files, file);
   if (!text)
-    return text.why();
+    return text.reason();
   if (!*text) {
     const auto names = files.list(path);
     return failure{names ? path + " is not a data directory: it has no identity file"
@@ -119,7 +119,7 @@ result<identity> open_data_directory(const std::string& path, const std::string&
   const auto file = path + "/identity";
   const auto text = read_whole(files, file);
   if (!text)
-    return text.why();
+    return text.reason();
   if (*text) {
     auto found = parse(file, **text);
     if (!found)
@@ -148,16 +148,16 @@ result<identity> open_data_directory(const std::string& path, const std::string&
   born.uuid = configured_uuid.empty() ? random_uuid() : configured_uuid;
   born.datacenter = datacenter;
   if (auto s = write_durably(files, path + "/node-id", born.uuid); !s)
-    return s.why();
+    return s.reason();
   if (auto s = save_identity(path, born, files); !s)
-    return s.why();
+    return s.reason();
   return born;
 }
 
 result<raft::promise> load_promise(const std::string& path, storage::file_system& files) {
   const auto text = read_whole(files, path + promise_file);
   if (!text)
-    return text.why();
+    return text.reason();
   if (!*text)
     return raft::promise{};
   auto found = raft::decode_promise(**text);
@@ -169,14 +169,14 @@ result<raft::promise> load_promise(const std::string& path, storage::file_system
 result<bool> has_left(const std::string& path, storage::file_system& files) {
   const auto text = read_whole(files, path + left_file);
   if (!text)
-    return text.why();
+    return text.reason();
   return text->has_value();
 }
 
 status note_left(const std::string& path, bool left, storage::file_system& files) {
   const auto there = has_left(path, files);
   if (!there)
-    return there.why();
+    return there.reason();
   if (*there == left)
     return done{};
   if (left)

@@ -62,7 +62,7 @@ result<std::optional<storage::checkpoint_info>> load_newest(node_disk& d) {
       return info;
     if (info && !*info)
       info = failure{"it is empty"};
-    auto machine = info ? load_machine(*d.checkpoints, **info) : result<std::shared_ptr<state::machine>>(info.why());
+    auto machine = info ? load_machine(*d.checkpoints, **info) : result<std::shared_ptr<state::machine>>(info.reason());
     if (machine) {
       d.machine = std::move(*machine);
       if (!tried.empty())
@@ -91,18 +91,18 @@ result<node_disk> read_disk(std::shared_ptr<storage::log_store> log,
   auto loaded = d.log->load(log_index{at > trailing_entries ? at - trailing_entries + 1 : 0});
   if (!info) {
     if (!is_whole(loaded) || !d.checkpoints->start_empty())
-      return info.why();
+      return info.reason();
     log::error("node", "no checkpoint can be loaded; starting from the log alone, which begins with the first entry",
                {{"reason", info.error()}, {"advice", check_disk}});
     info = std::optional<storage::checkpoint_info>();
   }
   if (!loaded)
-    return loaded.why();
+    return loaded.reason();
   d.log_begins = loaded->begins;
   d.log_bytes = loaded->bytes;
   auto restored = fit_together(std::move(*loaded), *info);
   if (!restored)
-    return restored.why();
+    return restored.reason();
   d.restored = std::move(*restored);
   const auto& entries = d.restored.entries;
   if (std::any_of(entries.begin(), entries.end(), ends_way_back))

@@ -57,7 +57,7 @@ result<std::vector<std::string>> keys_in_force(const std::string& data_dir, cons
     if (encrypt.empty())
       return std::vector<std::string>{};
     if (auto s = write_file(data_dir, {encrypt}, files); !s)
-      return s.why();
+      return s.reason();
     return std::vector<std::string>{encrypt};
   }
   return keys_of(file, **text);

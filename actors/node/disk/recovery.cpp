@@ -35,19 +35,19 @@ result<recovery> recovery::open(const std::string& data_dir) {
   r.data_dir_ = data_dir;
   auto who = read_identity(data_dir);
   if (!who)
-    return who.why();
+    return who.reason();
   r.who_ = std::move(*who);
   auto log = storage::segment_log::open(storage::posix_file_system(), data_dir + "/raft");
   if (!log)
-    return log.why();
+    return log.reason();
   auto checkpoints = storage::lmdb_checkpoint::open(data_dir);
   if (!checkpoints)
-    return checkpoints.why();
+    return checkpoints.reason();
   auto disk = read_disk(std::move(*log), std::move(*checkpoints));
   if (!disk)
-    return disk.why();
+    return disk.reason();
   if (auto s = check_memory(r.who_.cluster_id, disk->restored); !s)
-    return s.why();
+    return s.reason();
   r.log_ = disk->log;
   auto& found = disk->restored;
   r.hard_ = found.hard;
@@ -87,7 +87,7 @@ result<bool> follow_peers_file(const std::string& data_dir) {
   const auto file = data_dir + "/raft/peers.json";
   const auto text = read_file_text_if_there(file);
   if (!text)
-    return text.why();
+    return text.reason();
   if (!*text)
     return false;
   boost::system::error_code ec;
@@ -96,14 +96,14 @@ result<bool> follow_peers_file(const std::string& data_dir) {
     return failure{file + " is not a list of servers; nothing was changed"};
   auto found = recovery::open(data_dir);
   if (!found)
-    return found.why();
+    return found.reason();
   const auto& list = peers.get_array();
   if (list.size() != 1 || !names(list.front(), found->self()))
     return failure{file + " must contain only this server, as [{\"id\": \"" + found->self().uuid +
                    "\", \"address\": \"" + found->self().address +
                    "\"}]: start the other servers with empty data directories, and add them. Nothing was changed"};
   if (auto s = found->carry_out(); !s)
-    return s.why();
+    return s.reason();
   std::error_code gone;
   if (!std::filesystem::remove(file, gone))
     return failure{file + " was applied, but cannot be removed: " + gone.message()};

@@ -14,18 +14,18 @@ open_server_state(const std::string& data_dir, const identity& who, storage::fil
                   std::uint64_t trailing_entries) {
   auto log = open_log();
   if (!log)
-    return log.why();
+    return log.reason();
   auto checkpoints = open_checkpoints();
   if (!checkpoints)
-    return checkpoints.why();
+    return checkpoints.reason();
   auto disk = read_disk(std::move(*log), std::move(*checkpoints), trailing_entries);
   if (!disk)
-    return disk.why();
+    return disk.reason();
   if (auto s = check_memory(who.cluster_id, disk->restored); !s)
-    return s.why();
+    return s.reason();
   auto promised = load_promise(data_dir, files);
   if (!promised)
-    return promised.why();
+    return promised.reason();
   return server_state{std::move(*disk), std::move(*promised)};
 }
 

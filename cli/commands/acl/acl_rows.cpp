@@ -233,7 +233,7 @@ result<std::string> id_of(const options& o, const api_client& client, acl_kind k
   const auto words = words_of(kind);
   const auto all = client.get_json(std::string(words.list), o.query());
   if (!all)
-    return all.why();
+    return all.reason();
   std::string found;
   for (const auto& row : elements(&*all)) {
     const auto id = member_text(row, words.id_member);
@@ -252,7 +252,7 @@ result<std::string> id_named(const options& o, const api_client& client, acl_kin
   const auto words = words_of(kind);
   const auto all = client.get_json(std::string(words.list), o.query());
   if (!all)
-    return all.why();
+    return all.reason();
   for (const auto& row : elements(&*all))
     if (member_text(row, "Name") == name)
       return member_text(row, words.id_member);

@@ -51,7 +51,7 @@ result<std::vector<pair_row>> pair_rows(const std::string& body) {
     p.session = text("Session");
     auto value = go_compat::decode_base64(text("Value"));
     if (!value)
-      return value.why();
+      return value.reason();
     p.value = *value;
     p.create_index = number("CreateIndex");
     p.modify_index = number("ModifyIndex");

@@ -75,7 +75,7 @@ result<json::object> row_read(const api_client& client, const std::string& key, 
     return failure{complaint};
   auto list = list_in(answer->body);
   if (!list)
-    return list.why();
+    return list.reason();
   if (list->size() != 1 || !list->front().is_object())
     return failure{"the response is not a single key"};
   return list->front().get_object();

@@ -108,7 +108,7 @@ result<std::vector<std::string>> take_misnamed(const options& o, const api_clien
         return failure{answer->complaint()};
       const auto named = read_export(answer->status == 404 ? std::string("[]") : answer->body);
       if (!named)
-        return named.why();
+        return named.reason();
       if (named->empty() || named->front().index != k.index) {
         out.push_back(std::move(k.key));
         continue;

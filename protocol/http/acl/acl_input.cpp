@@ -81,7 +81,7 @@ template <class Record, class Member>
 result<Record> read_record(std::string_view body, std::string_view type, Record record, Member member) {
   const auto json = go_compat::read_json(body);
   if (!json)
-    return json.why();
+    return json.reason();
   go_compat::json_decoder d(body);
   d.object(*json, "value of type structs." + std::string(type), [&](const std::string& name, const value& v) {
     std::string ignored;
@@ -165,7 +165,7 @@ result<std::vector<authorization_input>> read_authorizations(std::string_view bo
   constexpr std::string_view type = "ACLAuthorizationRequest";
   const auto json = go_compat::read_json(body);
   if (!json)
-    return json.why();
+    return json.reason();
   go_compat::json_decoder d(body);
   std::vector<authorization_input> out;
   const auto read = [&](const value& v, authorization_input& to) {

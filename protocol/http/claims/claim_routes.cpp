@@ -121,7 +121,7 @@ action put_claim(request_context& c, claim_target t) {
   if (t.action == old_transfer)
     c.old_name = &renamed(name_kind::route, "PUT /v1/claim/NAME/transfer");
   if (t.action == transfer || t.action == old_transfer)
-    return write_request{state::claim_hand_over{std::move(t.name), std::move(id), std::string(c.query.get("to"))}};
+    return write_request{state::claim_transfer{std::move(t.name), std::move(id), std::string(c.query.get("to"))}};
   if (t.action == "/mode")
     return change_mode(c, std::move(t.name), std::move(id));
   if (t.action == "/limit")

@@ -65,7 +65,7 @@ std::string render_health(const health_report& r) {
   return out += "]}";
 }
 
-bool says_healthy(std::string_view rendered) {
+bool is_healthy_report(std::string_view rendered) {
   return rendered.starts_with(all_healthy);
 }
 

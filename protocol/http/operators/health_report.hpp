@@ -40,6 +40,6 @@ health_report report_on(std::vector<server_health> servers, std::size_t voters);
 std::string render_health(const health_report& r);
 
 /// Whether a text of render_health() reports all servers healthy.
-bool says_healthy(std::string_view rendered);
+bool is_healthy_report(std::string_view rendered);
 
 } // namespace belay::http

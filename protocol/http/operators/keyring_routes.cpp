@@ -29,7 +29,7 @@ result<keyring_input> read_body(std::string_view body) {
   keyring_input in;
   const auto parsed = go_compat::read_json(body);
   if (!parsed)
-    return parsed.why();
+    return parsed.reason();
   constexpr std::string_view owner = "keyringArgs";
   go_compat::json_decoder d(body);
   d.object(*parsed, "value of type agent.keyringArgs", [&](const std::string& name, const boost::json::value& v) {

@@ -57,7 +57,7 @@ bool is_claim(const state::command& c) {
   const auto* fenced = std::get_if<state::fenced_write>(&c);
   const auto* op = write != nullptr ? &write->op : fenced != nullptr ? &fenced->op : nullptr;
   return (op != nullptr && op->verb == state::kv_verb::lock) ||
-         is_any_of<state::kv_acquire, state::claim_ask, state::claim_release, state::claim_hand_over,
+         is_any_of<state::kv_acquire, state::claim_ask, state::claim_release, state::claim_transfer,
                    state::claim_mode_set, state::claim_limit_set, state::claim_limit_unset>(c);
 }
 

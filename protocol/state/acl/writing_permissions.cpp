@@ -163,7 +163,7 @@ struct write_authorization {
   // Claims (docs/reference/claims.md): a waiter is authorized again before it is granted (rule 33).
   complaint operator()(const claim_ask& c) const { return denied_unless(may.key_write(c.name)); }
   complaint operator()(const claim_release& c) const { return denied_unless(may.key_write(c.name)); }
-  complaint operator()(const claim_hand_over& c) const { return denied_unless(may.key_write(c.name)); }
+  complaint operator()(const claim_transfer& c) const { return denied_unless(may.key_write(c.name)); }
   complaint operator()(const claim_mode_set& c) const { return denied_unless(may.key_write(c.name)); }
   complaint operator()(const claim_limit_set& c) const { return denied_unless(may.key_write(c.name)); }
   complaint operator()(const claim_limit_unset& c) const { return denied_unless(may.key_write(c.name)); }

@@ -54,17 +54,17 @@ inline constexpr auto fields_of<claim_release> = std::tuple{
 };
 
 /// `PUT /v1/claim/NAME/transfer`. Replies with the claim_answer of the new holder.
-struct claim_hand_over {
-  static constexpr command_tag tag = command_tag::claim_hand_over;
+struct claim_transfer {
+  static constexpr command_tag tag = command_tag::claim_transfer;
 
   std::string name, id;
   std::string to; ///< id of a waiter; empty: the head of the queue
 };
 template <>
-inline constexpr auto fields_of<claim_hand_over> = std::tuple{
-    field<&claim_hand_over::name>{},
-    field<&claim_hand_over::id>{},
-    field<&claim_hand_over::to>{},
+inline constexpr auto fields_of<claim_transfer> = std::tuple{
+    field<&claim_transfer::name>{},
+    field<&claim_transfer::id>{},
+    field<&claim_transfer::to>{},
 };
 
 /// `PUT /v1/claim/NAME/mode`. Replies with a claim_answer.

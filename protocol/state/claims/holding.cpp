@@ -37,7 +37,7 @@ refused wrong_name_or_id(const std::string& name, const std::string& id) {
 
 /// The waiter that a claim is transferred to. Null: `why` has the reason.
 claim_ptr receiver(const applying& a, const resource_name& of, const std::string& to, claim_refusal& why) {
-  if (!to.empty() && !MUTANT(hand_over_to_the_head)) {
+  if (!to.empty() && !MUTANT(transfer_to_the_head)) {
     const auto waiter = a.t.claims.claims.find(of, to);
     if (waiter && waiter->state == claim_state::waiting && !is_past_deadline(*waiter, a.now) &&
         !is_disallowed(a, *waiter))
@@ -58,7 +58,7 @@ claim_ptr receiver(const applying& a, const resource_name& of, const std::string
 std::optional<claim_refusal> wrong_with(const claim_release& c) {
   return wrong_name_or_id(c.name, c.id);
 }
-std::optional<claim_refusal> wrong_with(const claim_hand_over& c) {
+std::optional<claim_refusal> wrong_with(const claim_transfer& c) {
   if (!c.to.empty() && !is_claim_id(c.to))
     return wrong_parameter("to", "1 to 64 printable characters without blanks");
   return wrong_name_or_id(c.name, c.id);
@@ -89,7 +89,7 @@ reply apply_claims(applying& a, const claim_release& c) {
   return true;
 }
 
-reply apply_claims(applying& a, const claim_hand_over& c) {
+reply apply_claims(applying& a, const claim_transfer& c) {
   const auto of = claims_named(c.name);
   const auto holder = a.t.claims.claims.find(of, c.id);
   if (!holder)
@@ -109,11 +109,11 @@ reply apply_claims(applying& a, const claim_hand_over& c) {
   end_claim(a, *holder, claim_end::handed_over);
   const auto granted = grant_claim(a, *next);
   // Waiters that it overtakes wait for it now.
-  const bool overtakes = !c.to.empty() && next != head && !MUTANT(hand_over_closes_cycle);
+  const bool overtakes = !c.to.empty() && next != head && !MUTANT(transfer_closes_cycle);
   auto found =
       overtakes ? find_cycle(a.t, {next->session, {}, true, next->refuse_deadlock, bound_of_search(a)}) : wait_cycle{};
   if (!found.edges.empty()) {
-    PROBE("claims: a hand-over that closes a cycle was refused");
+    PROBE("claims: a transfer that closes a cycle was refused");
     a.t.undo();
     a.changed.erase(a.changed.begin() + effects_before, a.changed.end());
     auto r = refuse_claim(claim_error::deadlock, "it would close a cycle");

@@ -209,7 +209,7 @@ std::optional<kv_model::received> kv_model::run_claims(draft& d, const state::co
   auto found = std::visit(overloaded{
                               [&](const state::claim_ask& c) { return answer(run(d, c)); },
                               [&](const state::claim_release& c) { return answer(run(d, c)); },
-                              [&](const state::claim_hand_over& c) { return answer(run(d, c)); },
+                              [&](const state::claim_transfer& c) { return answer(run(d, c)); },
                               [&](const state::claim_mode_set& c) { return answer(run(d, c)); },
                               [&](const state::claim_limit_set& c) { return answer(run(d, c)); },
                               [&](const state::claim_limit_unset& c) { return answer(run(d, c)); },
@@ -333,7 +333,7 @@ kv_model::received kv_model::run(draft& d, const state::claim_release& c) {
   return state::reply(true);
 }
 
-kv_model::received kv_model::run(draft& d, const state::claim_hand_over& c) {
+kv_model::received kv_model::run(draft& d, const state::claim_transfer& c) {
   const resource_name of{c.name, claim_space::claims};
   const auto* there = claims_.find(of, c.id);
   if (there == nullptr) {
@@ -361,7 +361,7 @@ kv_model::received kv_model::run(draft& d, const state::claim_hand_over& c) {
     if (circle_search{after, [this](const std::string& key) { return holder_of(key); }, session, nullptr, true,
                       next->refuses_deadlock}
             .closes()) {
-      PROBE("claims: a hand-over that closes a circle is refused");
+      PROBE("claims: a transfer that closes a circle is refused");
       return refused_claim(claim_error::deadlock);
     }
   }

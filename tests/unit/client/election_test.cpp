@@ -110,7 +110,7 @@ TEST_CASE("known bugs of elections are found by seeds", "[client][faults]") {
   auto leadership = [](std::uint64_t seed) { return run_election(dialect::belay, seed); };
   auto observed = [](std::uint64_t seed) { return run_observed(dialect::belay, seed); };
   check_that_found({{"office_safe_while_passed_on", leadership},
-                    {"office_kept_after_hand_over", leadership},
+                    {"leadership_kept_after_transfer", leadership},
                     {"office_kept_when_unknown", leadership},
                     {"observer_looks_past_change", observed}});
 }

@@ -161,7 +161,7 @@ TEST_CASE("known bugs of comparisons are found by seeds", "[client][faults]") {
       {"own_history_kept", run_algebra},
       {"extra_keys_ignored", run_diff},
       {"flags_not_compared", run_diff},
-      {"moving_keys_told", run_diff},
+      {"moving_keys_reported", run_diff},
       {"erased_unseen", run_erasing},
       {"erased_unseen", run_erasing_trees},
       {"lost_erase_told_absent", run_erasing},

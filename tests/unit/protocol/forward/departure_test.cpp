@@ -40,8 +40,8 @@ bool is_ok(const departure::step& s) {
 TEST_CASE("a leader that leaves transfers its leadership first, then sends its request to the new leader") {
   leaving_member l;
   const auto first = l.at(milliseconds(0));
-  REQUIRE(std::holds_alternative<departure::hand_over>(first));
-  CHECK(std::get<departure::hand_over>(first).to == b);
+  REQUIRE(std::holds_alternative<departure::transfer>(first));
+  CHECK(std::get<departure::transfer>(first).to == b);
   CHECK(std::holds_alternative<departure::wait>(l.at(milliseconds(50))));
   l.leader = {}; // the election
   CHECK(std::holds_alternative<departure::wait>(l.at(milliseconds(100))));
@@ -55,8 +55,8 @@ TEST_CASE("a leader that leaves transfers its leadership first, then sends its r
 // The transfer target may be unable to lead, or leave as well: this must not repeat forever.
 TEST_CASE("a leader without a transfer target removes itself") {
   leaving_member l;
-  CHECK(std::get<departure::hand_over>(l.at(milliseconds(0))).to == b);
-  CHECK(std::get<departure::hand_over>(l.at(milliseconds(1500))).to == c);
+  CHECK(std::get<departure::transfer>(l.at(milliseconds(0))).to == b);
+  CHECK(std::get<departure::transfer>(l.at(milliseconds(1500))).to == c);
   CHECK(std::holds_alternative<departure::wait>(l.at(milliseconds(2900))));
   CHECK(std::holds_alternative<departure::ask_leader>(l.at(milliseconds(3000))));
 }

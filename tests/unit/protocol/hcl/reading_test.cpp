@@ -78,7 +78,7 @@ TEST_CASE("values as texts") {
   CHECK(*as_text(only_value("0x10")) == "0x10");
   for (const auto* none : {"1.5", "true", "[]", "{}"}) {
     INFO(none);
-    CHECK(as_text(only_value(none)).why().text == "is not a text");
+    CHECK(as_text(only_value(none)).reason().text == "is not a text");
   }
 }
 
@@ -134,9 +134,9 @@ TEST_CASE("values as numbers") {
   CHECK(*as_real(only_value(".5")) == 0.5);
   CHECK(*as_real(only_value("2.")) == 2.0);
   CHECK(*as_real(only_value("0x10")) == 16.0);
-  CHECK(as_real(only_value("1ex")).why().text == "strconv.ParseFloat: parsing \"1ex\": invalid syntax");
-  CHECK(as_real(only_value("1e999")).why().text == "strconv.ParseFloat: parsing \"1e999\": value out of range");
-  CHECK(as_real(only_value("\"1.5\"")).why().text == "is not a number");
+  CHECK(as_real(only_value("1ex")).reason().text == "strconv.ParseFloat: parsing \"1ex\": invalid syntax");
+  CHECK(as_real(only_value("1e999")).reason().text == "strconv.ParseFloat: parsing \"1e999\": value out of range");
+  CHECK(as_real(only_value("\"1.5\"")).reason().text == "is not a number");
 }
 
 TEST_CASE("values as booleans") {
@@ -150,10 +150,10 @@ TEST_CASE("values as booleans") {
     REQUIRE(read);
     CHECK(!*read);
   }
-  CHECK(as_boolean(only_value("\"yes\"")).why().text == "decodeBool: Unknown value for boolean: \"yes\"");
-  CHECK(as_boolean(only_value("2")).why().text == "decodeBool: Unknown value for boolean: 2");
-  CHECK(as_boolean(only_value("1.0")).why().text == "is not a boolean");
-  CHECK(as_boolean(only_value("[true]")).why().text == "is not a boolean");
+  CHECK(as_boolean(only_value("\"yes\"")).reason().text == "decodeBool: Unknown value for boolean: \"yes\"");
+  CHECK(as_boolean(only_value("2")).reason().text == "decodeBool: Unknown value for boolean: 2");
+  CHECK(as_boolean(only_value("1.0")).reason().text == "is not a boolean");
+  CHECK(as_boolean(only_value("[true]")).reason().text == "is not a boolean");
 }
 
 TEST_CASE("locations in files") {

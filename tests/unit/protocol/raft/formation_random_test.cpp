@@ -103,7 +103,7 @@ public:
       for (const auto& m : p.disk.set)
         text += " " + m.name;
       if (p.running)
-        text += p.running->own().hears_cluster ? " hears a cluster" : "";
+        text += p.running->own().reaches_cluster ? " reaches a cluster" : "";
       text += "\n";
     }
     return text;

@@ -642,11 +642,11 @@ entries of(std::type_identity<claim_release>) {
        }},
   };
 }
-entries of(std::type_identity<claim_hand_over>) {
+entries of(std::type_identity<claim_transfer>) {
   return {{"to the last of a full queue, which refuses a deadlock", [](prepared_state& w) {
              full_queue(w, "q", of_kind(claim_kind::lock), of_kind(claim_kind::lock), 1);
              REQUIRE(w.asks("q", w.open(), "last", refusing()).starts_with("waiting"));
-             return from_client(claim_hand_over{"q", "holder", "last"});
+             return from_client(claim_transfer{"q", "holder", "last"});
            }}};
 }
 entries of(std::type_identity<claim_mode_set>) {

@@ -345,8 +345,8 @@ private:
   made_command<claim_release> make(std::type_identity<claim_release>, const machine&) {
     return claim_release{claim(), claim_id()};
   }
-  made_command<claim_hand_over> make(std::type_identity<claim_hand_over>, const machine&) {
-    return claim_hand_over{claim(), claim_id(), one_in(2) ? "" : claim_id()};
+  made_command<claim_transfer> make(std::type_identity<claim_transfer>, const machine&) {
+    return claim_transfer{claim(), claim_id(), one_in(2) ? "" : claim_id()};
   }
   made_command<claim_mode_set> make(std::type_identity<claim_mode_set>, const machine&) {
     return claim_mode_set{claim(), claim_id(), claim_mode::shared};

@@ -42,7 +42,7 @@ std::vector<command> claims_commands() {
   begin.on_end = {lock_op()};
   return {ask,
           claim_release{"n", "i"},
-          claim_hand_over{"n", "i", "j"},
+          claim_transfer{"n", "i", "j"},
           claim_mode_set{"n", "i", claim_mode::shared},
           claim_limit_set{"n", 300},
           claim_limit_unset{"n"},

@@ -163,7 +163,7 @@ TEST_CASE("additional fields of a hello are read by versions that know them, and
   wire::hello h{member_a(), "dc1", 0, 3, {member_a()}};
   const auto without = bytes_of(h);
   h.known = {"10.0.0.1:8300", "10.0.0.2:8300"};
-  h.has_log = h.hears_cluster = h.promises = h.given_up = true;
+  h.has_log = h.reaches_cluster = h.promises = h.given_up = true;
   h.round = 7;
   h.refused = {1, 2};
   h.has_replicas = true;
@@ -177,7 +177,7 @@ TEST_CASE("additional fields of a hello are read by versions that know them, and
   CHECK(read.agreed == h.agreed);
   CHECK(read.known == h.known);
   CHECK(read.has_log);
-  CHECK(read.hears_cluster);
+  CHECK(read.reaches_cluster);
   CHECK(read.promises);
   CHECK(read.round == 7);
   CHECK(read.given_up);

@@ -58,7 +58,7 @@ TEST_CASE("claim_waits: a request that is granted at once, or has no deadline, d
   CHECK_FALSE(f.received(f.asks(state::claim_ask{}, 30s), state::claim_refusal{}));
   CHECK_FALSE(f.received(f.asks(acquire(1000), 1s), true));
   // Another command: a transfer has a response of its own.
-  CHECK_FALSE(f.received(f.asks(state::claim_hand_over{}, 30s), standing(state::claim_state::waiting)));
+  CHECK_FALSE(f.received(f.asks(state::claim_transfer{}, 30s), standing(state::claim_state::waiting)));
   CHECK(f.out.list.empty());
 }
 

@@ -65,7 +65,7 @@ TEST_CASE("a name may end in transfer: a transfer has no session", "[claims]") {
 }
 
 TEST_CASE("other verbs of claims", "[claims]") {
-  const auto over = written<state::claim_hand_over>("PUT", "/v1/claim/a/b/transfer?id=i&to=j");
+  const auto over = written<state::claim_transfer>("PUT", "/v1/claim/a/b/transfer?id=i&to=j");
   CHECK(over.name == "a/b");
   CHECK(over.id == "i");
   CHECK(over.to == "j");

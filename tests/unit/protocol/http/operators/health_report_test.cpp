@@ -51,7 +51,7 @@ TEST_CASE("how many servers may fail") {
     CHECK(report.healthy == r.healthy);
     CHECK(report.failure_tolerance == r.tolerance);
     CHECK(report.servers.size() == r.servers.size());
-    CHECK(says_healthy(render_health(report)) == r.healthy);
+    CHECK(is_healthy_report(render_health(report)) == r.healthy);
   }
 }
 
@@ -74,5 +74,5 @@ TEST_CASE("the bytes of a report") {
 
 TEST_CASE("a response that is not a report contains no health") {
   for (const auto* text : {"", "{}", "{\"Healthy\":false}", "{\"Healthy\":tru"})
-    CHECK_FALSE(says_healthy(text));
+    CHECK_FALSE(is_healthy_report(text));
 }

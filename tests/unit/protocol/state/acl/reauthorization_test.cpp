@@ -120,8 +120,8 @@ TEST_CASE("a waiter beyond those that are authorized at once is not granted eith
     d.forget(secret);
     CHECK(d.waits(claim_x, revoked));
     // Nor by a transfer, which skips it.
-    CHECK(std::holds_alternative<claim_refusal>(d.asks(other, claim_hand_over{"x", holder, revoked})));
-    const auto r = d.asks(other, claim_hand_over{"x", holder, {}});
+    CHECK(std::holds_alternative<claim_refusal>(d.asks(other, claim_transfer{"x", holder, revoked})));
+    const auto r = d.asks(other, claim_transfer{"x", holder, {}});
     return std::holds_alternative<claim_answer>(r) && d.standing(claim_x, next).live->state == claim_state::held &&
            !d.standing(claim_x, revoked).live;
   };

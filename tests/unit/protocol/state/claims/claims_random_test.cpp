@@ -194,8 +194,8 @@ void step(claims_driver& d, seeded_random& r, int& sessions, std::map<std::strin
   case 8: {
     const auto holders = d.holders(of), waiters = d.waiters(of);
     if (!holders.empty())
-      d.apply(claim_hand_over{of, holders.front(),
-                              waiters.empty() || r.below(2) == 0 ? "" : waiters[r.below(waiters.size())]});
+      d.apply(claim_transfer{of, holders.front(),
+                             waiters.empty() || r.below(2) == 0 ? "" : waiters[r.below(waiters.size())]});
     return;
   }
   case 9:

@@ -13,13 +13,13 @@ using namespace belay::state;
 namespace {
 
 std::string hands(claims_driver& d, const std::string& name, const std::string& id, const std::string& to = {}) {
-  return claims_driver::response(d.apply(claim_hand_over{name, id, to}));
+  return claims_driver::response(d.apply(claim_transfer{name, id, to}));
 }
 
 } // namespace
 
 // docs/reference/claims.md, rule 30: a transfer goes to the head of the queue, or "overtakes on purpose".
-TEST_CASE("hand-over") {
+TEST_CASE("transfer of a claim") {
   claims_driver d;
   const auto a = d.open(1), b = d.open(2), c = d.open(3);
   d.asks("x", a, "a", of_kind(claim_kind::election));
@@ -44,8 +44,8 @@ TEST_CASE("hand-over") {
   CHECK(hands(d, "s", "a") == "kind");
 }
 
-TEST_CASE("mutants of hand-over") {
-  CHECK(detects_mutant("hand_over_to_the_head", [] {
+TEST_CASE("mutants of transfer") {
+  CHECK(detects_mutant("transfer_to_the_head", [] {
     claims_driver d;
     const auto a = d.open(1), b = d.open(2), c = d.open(3);
     d.asks("x", a, "a");
@@ -54,7 +54,7 @@ TEST_CASE("mutants of hand-over") {
     hands(d, "x", "a", "c");
     return d.holders("x") == texts{"c"};
   }));
-  CHECK(detects_mutant("hand_over_closes_cycle", [] {
+  CHECK(detects_mutant("transfer_closes_cycle", [] {
     claims_driver d;
     const auto a = d.open(1), b = d.open(2), c = d.open(3);
     d.asks("x", a, "a");
@@ -67,7 +67,7 @@ TEST_CASE("mutants of hand-over") {
 }
 
 // Rule 30: it is rejected "if it closes a cycle that holds a `refuse` claim".
-TEST_CASE("a hand-over that overtakes may close a cycle") {
+TEST_CASE("a transfer that overtakes may close a cycle") {
   for (const bool refuses : {false, true}) {
     claims_driver d;
     const auto a = d.open(1), b = d.open(2), c = d.open(3);
@@ -273,7 +273,7 @@ TEST_CASE("permissions of claims", "[B14][B17][B18]") {
   acquire.wait_ms = 1000;
   const fenced_write fenced{acquire.op, {{"x", claim_space::claims}, 1}};
   const std::vector<command> writes = {ask("x", s),
-                                       claim_hand_over{"x", s, {}},
+                                       claim_transfer{"x", s, {}},
                                        claim_mode_set{"x", s, claim_mode::shared},
                                        claim_release{"x", s},
                                        claim_limit_set{"x", 3},
