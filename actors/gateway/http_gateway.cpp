@@ -226,7 +226,7 @@ void http_gateway::understand_now(const http::raw_request& r, exchange& e) {
     audit_->begin(e, r, parsed, now());
   std::optional<passed_on_request> for_servers;
   if (parsed.for_servers)
-    for_servers = request_for_servers(r, parsed);
+    for_servers = request_for_servers(r, parsed, settings_.simulated_header);
   if (log::enabled(log::level::debug)) {
     const auto own = parsed.for_servers ? parsed.secret_for_servers : parsed.by ? parsed.by->secret : std::string();
     e.shown = logged_request(r, own);

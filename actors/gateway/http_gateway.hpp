@@ -93,7 +93,8 @@ struct gateway_settings {
   std::shared_ptr<agent_tokens> tokens;
   /// A client agent's relay to the servers, for this thread; outlives it. Null: a server
   request_relay* relay = nullptr;
-  passed_on_limits passed_on;      ///< limits for the answers that the relay passes on
+  std::string simulated_header; ///< a request header that the relay sends on; empty: none. Only the simulator has one
+  passed_on_limits passed_on;   ///< limits for the answers that the relay passes on
   std::shared_ptr<vitals> numbers; ///< counts in http_rounds at this gateway's number; null: not counted
   access_files files;
   std::function<std::chrono::system_clock::time_point()> wall_clock; ///< for the Date header and metrics

@@ -15,12 +15,6 @@ constexpr std::chrono::seconds stream_begins_in{20};
 
 /// Request headers that a server's routes read. Token and framing are written from parsed values.
 bool goes_to_servers(std::string_view name) {
-#ifdef BELAY_SIMULATION_HOOKS
-  // Identifies requests in the simulator (sim/environment/simulated_gateway.cpp); shipped builds do
-  // not have it.
-  if (name == "X-Simulated-Client")
-    return true;
-#endif
   constexpr auto names = std::to_array<std::string_view>(
       {"Accept", "Cache-Control", "Idempotency-Key", "Last-Event-ID", "X-Consul-Namespace"});
   return std::any_of(names.begin(), names.end(), [&](std::string_view n) { return equal_ignoring_case(n, name); });
@@ -28,12 +22,13 @@ bool goes_to_servers(std::string_view name) {
 
 } // namespace
 
-passed_on_request request_for_servers(const http::raw_request& r, const http::parsed_request& parsed) {
+passed_on_request request_for_servers(const http::raw_request& r, const http::parsed_request& parsed,
+                                      std::string_view further) {
   passed_on_request p;
   p.request.method = r.method == "HEAD" ? "GET" : std::string(r.method);
   p.request.target = parsed.target_for_servers;
   for (const auto& [name, value] : r.headers)
-    if (goes_to_servers(name))
+    if (goes_to_servers(name) || (!further.empty() && name == further))
       p.request.headers.emplace_back(name, value);
   if (!parsed.secret_for_servers.empty()) {
     p.request.secret = http::token_header(parsed.secret_for_servers);

@@ -21,8 +21,9 @@ using end_atom = caf::atom_constant<caf::atom("end_output")>;
 constexpr std::chrono::seconds sweep_interval{1};
 // No output is buffered: a simulated client reads everything at once.
 constexpr std::size_t unsent = 0;
-// Real clients do not send this header, and servers and agents ignore it.
-constexpr std::string_view client_header = "\r\nX-Simulated-Client: ";
+// Real clients do not send this header; real servers and agents ignore it.
+constexpr std::string_view client_header_name = "X-Simulated-Client";
+const std::string client_header = "\r\n" + std::string(client_header_name) + ": ";
 
 } // namespace
 
@@ -188,6 +189,7 @@ simulated_gateway::simulated_gateway(caf::actor_system& system, const actors::no
   settings.uuid = [this, high = settings.seed, number = std::uint64_t{0}]() mutable {
     return next_uuid_.empty() ? uuid_of(high, ++number) : std::exchange(next_uuid_, {});
   };
+  settings.simulated_header = client_header_name;
   gateway_ = system.spawn<actors::http_gateway>(nullptr, node_actors, std::move(settings), m);
   real_ = dynamic_cast<actors::http_gateway*>(caf::actor_cast<caf::abstract_actor*>(gateway_));
   INVARIANT(real_ != nullptr);
@@ -274,7 +276,7 @@ void simulated_gateway::arrived(connection_id c, std::string_view bytes, std::st
 }
 
 std::string simulated_gateway::with_client(std::string bytes, connection_id client, const std::string& uuid) {
-  return bytes.insert(bytes.find("\r\n"), std::string(client_header) + std::to_string(client) + " " + uuid);
+  return bytes.insert(bytes.find("\r\n"), client_header + std::to_string(client) + " " + uuid);
 }
 
 /// @returns the requested id; empty: none
