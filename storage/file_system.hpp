@@ -30,7 +30,7 @@ public:
   /// fdatasync: contents and size are durable on success. After a failure their state is unknown.
   virtual status sync() = 0;
   /// Starts to write the range to the disk, so that a later sync() is short. A paced thread waits
-  /// for it (paced_writeback.hpp). Never fails.
+  /// for it (paced_writeback.hpp). If the disk rejects it, sync() fails from then on.
   virtual void begin_writeback(std::uint64_t offset, std::uint64_t n) = 0;
   /// A hint to read the file into memory. Otherwise a write of a part of a page that is not there
   /// waits for the disk. Never fails.

@@ -22,16 +22,25 @@ thread_local std::size_t slices = 0;
 // A slice that took less had nothing to write: the fastest disks need more for one page.
 constexpr std::chrono::microseconds nothing_written{20};
 
-void write_slice(const write_pace& pace, int fd, std::uint64_t offset) {
+/// Other errors say that this file cannot be written back in slices.
+bool is_lost_write(int error) {
+  return error == EIO || error == ENOSPC || error == EDQUOT;
+}
+
+/// @returns like write_back()
+int write_slice(const write_pace& pace, int fd, std::uint64_t offset) {
   const auto begun = std::chrono::steady_clock::now();
-  (void)::sync_file_range(fd, static_cast<off_t>(offset), static_cast<off_t>(pace.slice_bytes),
-                          SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+  if (::sync_file_range(fd, static_cast<off_t>(offset), static_cast<off_t>(pace.slice_bytes),
+                        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER) != 0 &&
+      is_lost_write(errno))
+    return errno;
   const auto took = std::chrono::steady_clock::now() - begun;
   if (took < nothing_written)
-    return;
+    return 0;
   ++slices;
   std::this_thread::sleep_for(
       std::min<std::chrono::nanoseconds>(took * static_cast<int>(pace.rest_percent) / 100, pace.rest_max));
+  return 0;
 }
 
 } // namespace
@@ -45,15 +54,17 @@ void pace_this_thread(const write_pace& pace) {
   (void)::syscall(SYS_ioprio_set, of_thread, 0, best_effort << class_shift | last_level);
 }
 
-void write_back(int fd, std::uint64_t offset, std::uint64_t n) {
-  if (!pace_of_thread) {
+int write_back(int fd, std::uint64_t offset, std::uint64_t n) {
+  if (!pace_of_thread) { // without waiting it takes no error from the file
     (void)::sync_file_range(fd, static_cast<off_t>(offset), static_cast<off_t>(n), SYNC_FILE_RANGE_WRITE);
-    return;
+    return 0;
   }
   struct stat file {};
   const auto end = n > 0 ? offset + n : ::fstat(fd, &file) == 0 ? static_cast<std::uint64_t>(file.st_size) : 0;
   for (; offset < end; offset += pace_of_thread->slice_bytes)
-    write_slice(*pace_of_thread, fd, offset);
+    if (const int lost = write_slice(*pace_of_thread, fd, offset); lost != 0)
+      return lost;
+  return 0;
 }
 
 std::size_t slices_of_this_thread() {
@@ -68,7 +79,10 @@ extern "C" [[gnu::weak]] int fdatasync(int fd) {
   static auto* const next = reinterpret_cast<int (*)(int)>(::dlsym(RTLD_NEXT, "fdatasync"));
   if (belay::storage::pace_of_thread) {
     const int error = errno;
-    belay::storage::write_back(fd, 0, 0);
+    if (const int lost = belay::storage::write_back(fd, 0, 0); lost != 0) {
+      errno = lost;
+      return -1;
+    }
     errno = error;
   }
   return next(fd);

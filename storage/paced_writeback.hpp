@@ -32,7 +32,9 @@ void pace_this_thread(const write_pace& pace = {});
 
 /// Starts the writeback of `n` bytes from `offset` (0: to the end of the file). On a paced thread
 /// it returns when the disk has them, which is not a sync: they may still be in the disk's cache.
-void write_back(int fd, std::uint64_t offset, std::uint64_t n);
+/// @returns 0, or errno of a write that the disk rejected. The kernel reports it once per open
+/// file, so that a later sync of the same one succeeds: the caller must treat it as that sync's.
+int write_back(int fd, std::uint64_t offset, std::uint64_t n);
 
 /// Number of slices that this thread waited for. For tests.
 std::size_t slices_of_this_thread();

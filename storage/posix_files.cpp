@@ -86,12 +86,17 @@ public:
   }
 
   status sync() override {
+    if (lost_ != 0)
+      return system_failure("cannot sync", path_, lost_);
     if (::fdatasync(fd_.get()) != 0)
       return system_failure("cannot sync", path_, errno);
     return done{};
   }
 
-  void begin_writeback(std::uint64_t offset, std::uint64_t n) override { write_back(fd_.get(), offset, n); }
+  void begin_writeback(std::uint64_t offset, std::uint64_t n) override {
+    if (const int error = write_back(fd_.get(), offset, n); lost_ == 0)
+      lost_ = error;
+  }
 
   void read_ahead() override { (void)::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_WILLNEED); }
 
@@ -105,6 +110,7 @@ public:
 private:
   descriptor fd_;
   std::string path_;
+  int lost_ = 0; ///< errno of a write that the disk rejected in begin_writeback()
 };
 
 class posix_lock : public file_lock {

@@ -272,6 +272,13 @@ void checkpointer::store_chunk(const raft::snapshot_write& what) {
   else {
     answer.error = stored.error();
     answer.no_space = stored.reason().kind == failure_kind::no_space;
+    if (!store_->info()) {
+      log::error("checkpointer", "snapshot failed; stopping, because the contents of its file are unknown",
+                 {{"index", what.meta.index.value},
+                  {"error", answer.error},
+                  {"advice", "check the disk, then start the node again"}});
+      fail_stop(*node_actors_);
+    }
   }
   if (answer.error.empty() && what.last) {
     newest_ = what.meta.index;

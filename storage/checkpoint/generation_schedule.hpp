@@ -20,9 +20,9 @@ class generation_schedule {
 public:
   using time = std::chrono::nanoseconds;
 
-  /// @param log_bytes size of the existing log
+  /// @param log_bytes size of the existing log, which was written since the copy
   generation_schedule(generation_limits limits, time now, std::uint64_t log_bytes)
-      : limits_(limits), kept_at_(now), log_bytes_(log_bytes) {}
+      : limits_(limits), kept_at_(now), log_bytes_(log_bytes), written_bytes_(log_bytes) {}
 
   /// A checkpoint was written.
   /// @param log_bytes of the entries since the previous one
@@ -48,7 +48,7 @@ private:
   generation_limits limits_;
   time kept_at_;
   std::uint64_t log_bytes_;
-  std::uint64_t written_bytes_ = 0;
+  std::uint64_t written_bytes_;
 };
 
 } // namespace belay::storage

@@ -49,6 +49,9 @@ result<std::unique_ptr<lmdb_checkpoint>> lmdb_checkpoint::open(const std::string
   auto lock = files.lock(state);
   if (!lock)
     return lock.reason();
+  // What the names show may be in memory only: a process may have ended between a rename and the sync.
+  if (auto s = files.sync_directory(state); !s)
+    return s.reason();
   std::unique_ptr<lmdb_checkpoint> store(
       new lmdb_checkpoint(state, std::move(snapshots), options, std::move(lock).value()));
   if (auto s = store->remove_leftovers(); !s)
@@ -520,6 +523,9 @@ result<std::uint64_t> lmdb_checkpoint::write_snapshot(const raft::snapshot_meta&
 }
 
 status lmdb_checkpoint::install(snapshot_validator* validator) {
+  // Also before the older generation adopts the file: another descriptor does not see its errors.
+  if (auto synced = incoming_->f->sync(); !synced)
+    return synced;
   checkpoint_info installed;
   auto s = install_from(
       *incoming_->f, incoming_->bytes,

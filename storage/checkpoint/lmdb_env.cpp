@@ -107,10 +107,9 @@ status lmdb_env::sync() {
   return done{};
 }
 
-void lmdb_env::begin_writeback() {
+int lmdb_env::begin_writeback() {
   mdb_filehandle_t fd;
-  if (mdb_env_get_fd(env_, &fd) == 0)
-    write_back(fd, 0, 0);
+  return mdb_env_get_fd(env_, &fd) == 0 ? write_back(fd, 0, 0) : 0;
 }
 
 void lmdb_env::drop_pages() {
@@ -183,7 +182,8 @@ int lmdb_transaction::commit() {
 int lmdb_transaction::commit_and_go_on() {
   if (int rc = commit(); rc != 0)
     return rc;
-  env_->begin_writeback();
+  if (int rc = env_->begin_writeback(); rc != 0)
+    return rc;
   return begin(*env_, true);
 }
 

@@ -18,6 +18,16 @@ constexpr std::uint64_t page_waste = 3;
 // For adjacent rows LMDB may copy a page each: ten times as much.
 constexpr std::uint64_t memory_kept = 1u << 20;
 
+/// A sector that the disk cannot read is an error here. Where the file is mapped, it ends the
+/// process (SIGBUS).
+status read_through(file& f, std::uint64_t bytes) {
+  std::string buffer(1u << 20, '\0');
+  for (std::uint64_t offset = 0; offset < bytes; offset += buffer.size())
+    if (auto got = f.read_at(offset, buffer.data(), buffer.size()); !got)
+      return failure{got.error(), failure_kind::unproven};
+  return done{};
+}
+
 } // namespace
 
 status as_status(int code, const std::string& what, const std::string& path) {
@@ -57,9 +67,12 @@ result<bool> lmdb_file::open_if_there(pages p) {
   auto bytes = (*f)->size();
   if (!bytes)
     return bytes.reason();
-  if (p == pages::checked)
+  if (p == pages::checked) {
+    if (auto s = read_through(**f, *bytes); !s)
+      return s.reason();
     if (auto s = check_lmdb_pages(path); !s)
       return s.reason();
+  }
   auto env =
       lmdb_env::open(path, lmdb_use::live, std::max(limits_.map_bytes, *bytes + *bytes / 2 / map_step * map_step));
   if (!env)

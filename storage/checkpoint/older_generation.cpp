@@ -73,8 +73,11 @@ void older_generation::forget() {
 status older_generation::put_in_place(const std::string& file, const checkpoint_info& info) {
   if (auto s = files_.rename(file, path()); !s)
     return s;
+  // Until the name is durable the log of the previous copy is needed.
+  if (auto s = files_.sync_directory(directory_); !s)
+    return s;
   info_ = info;
-  return files_.sync_directory(directory_);
+  return done{};
 }
 
 result<std::uint64_t> write_flat(file& f, const checkpoint_info& info,

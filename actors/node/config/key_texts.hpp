@@ -99,9 +99,9 @@ raft_older_checkpoint_age = `1h`
   A copy of an earlier checkpoint is kept, with the log after it, in case the newest one is damaged.
   It is replaced at this age. 0 means the default. *Belay only.*
 raft_older_checkpoint_log_bytes = 67108864 (64 MiB)
-  The copy is also replaced when this many bytes of log follow it.
-  The disk needs space for them and for one more copy of the state.
-  Copies add at most a tenth to the bytes written. 0 means the default. *Belay only.*
+  The copy is also replaced when this many bytes of log follow it, but not before ten times its own
+  size has been written. The disk needs space for that log and for one more copy of the state.
+  0 means the default. *Belay only.*
 leave_on_terminate = false; true with `server = false`
   SIGTERM makes this node leave its cluster before it stops
   ([operations.md](../operate/operations.md#a-server-leaves)).

@@ -132,6 +132,9 @@ result<identity> open_data_directory(const std::string& path, const std::string&
                      ": correct the configuration, or use another data_dir"};
     if (!has_checksum(**text))
       (void)save_identity(path, *found, files); // without space for it the next start tries again
+    // The names of this directory may be in memory only: a process may have ended after a rename.
+    if (auto s = files.sync_directory(path); !s)
+      return s.reason();
     return found;
   }
   static constexpr const char* expected[] = {"identity.new", "node-id", "node-id.new", "lost+found"};

@@ -88,7 +88,8 @@ result<node_disk> read_disk(std::shared_ptr<storage::log_store> log,
   node_disk d{std::move(log), std::move(checkpoints), std::make_shared<state::machine>(), {}};
   auto info = load_newest(d);
   const auto at = info && *info ? (*info)->meta.index.value : 0;
-  auto loaded = d.log->load(log_index{at > trailing_entries ? at - trailing_entries + 1 : 0});
+  const log_index needed{at > trailing_entries ? at - trailing_entries + 1 : 0};
+  auto loaded = d.log->load(needed);
   if (!info) {
     if (!is_whole(loaded) || !d.checkpoints->start_empty())
       return info.reason();
@@ -99,6 +100,10 @@ result<node_disk> read_disk(std::shared_ptr<storage::log_store> log,
   if (!loaded)
     return loaded.reason();
   d.log_begins = loaded->begins;
+  if (loaded->next.value <= at) // the core begins the log anew
+    d.log_begins = log_index{at + 1};
+  else if (!loaded->entries.empty() && loaded->entries.front().index > needed) // it did so before
+    d.log_begins = std::max(d.log_begins, loaded->entries.front().index);
   d.log_bytes = loaded->bytes;
   auto restored = fit_together(std::move(*loaded), *info);
   if (!restored)

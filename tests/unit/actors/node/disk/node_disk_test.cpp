@@ -21,13 +21,13 @@ public:
     requested = needed;
     storage::loaded_log all;
     all.hard.term = term_id{1};
-    for (auto i = std::max<std::uint64_t>(needed.value, 1); i <= 100; ++i)
+    for (auto i = std::max<std::uint64_t>(needed.value, first); i <= last; ++i)
       all.entries.push_back({log_index{i}, term_id{1}, {}, raft::entry_kind::noop, {}});
     if (command) {
       all.entries.back().kind = raft::entry_kind::command;
       all.entries.back().data = make_payload(wire::encode_command(*command));
     }
-    all.next = log_index{101};
+    all.next = log_index{last + 1};
     return all;
   }
   status append(const std::vector<raft::persist_batch>&) override { return done{}; }
@@ -36,6 +36,7 @@ public:
   void use_sectors() override { uses_sectors = true; }
 
   std::optional<state::command> command; ///< the last entry, unless it is a noop
+  std::uint64_t first = 1, last = 100;   ///< indexes of its entries
   log_index requested;
   bool uses_sectors = false;
 };
@@ -65,6 +66,23 @@ TEST_CASE("a start loads raft_trailing_logs entries before the checkpoint", "[di
     CHECK(disk->restored.snapshot.index == log_index{80});
     CHECK(disk->restored.entries.front().index == log_index{std::max<std::uint64_t>(log->requested.value, 1)});
   }
+}
+
+// The older generation of a checkpoint is useful only with all entries after it.
+TEST_CASE("a log that is begun anew at a checkpoint does not reach back before it", "[disk]") {
+  const auto begins = [](std::uint64_t first, std::uint64_t last) {
+    const harness::scratch_folder folder;
+    const auto log = std::make_shared<requested_log>();
+    log->first = first;
+    log->last = last;
+    const auto disk = actors::read_disk(log, checkpoint_at(folder.path(), 80), 1000);
+    REQUIRE(disk);
+    return disk->log_begins.value;
+  };
+  CHECK(begins(1, 100) == 1);
+  CHECK(begins(51, 90) == 51);
+  CHECK(begins(51, 79) == 81); // the core drops these entries
+  CHECK(begins(81, 90) == 81); // it did so in an earlier life; the header of the segment still says 1
 }
 
 // An operator may go back to 0.2.0, whose log has no sectors, until an entry of feature level 8.
