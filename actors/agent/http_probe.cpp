@@ -46,8 +46,10 @@ constexpr std::size_t field_bytes_max = 65'000;
 constexpr std::size_t piece_bytes = 8192;
 
 /// Position after the first empty line; nullopt: not received yet.
-std::optional<std::size_t> end_of_head(std::string_view bytes) {
-  const auto lf = bytes.find("\n\n"), cr_lf = bytes.find("\n\r\n");
+/// @param searched so many bytes have none
+std::optional<std::size_t> end_of_head(std::string_view bytes, std::size_t searched) {
+  const auto from = searched - std::min<std::size_t>(searched, 2);
+  const auto lf = bytes.find("\n\n", from), cr_lf = bytes.find("\n\r\n", from);
   if (lf == std::string_view::npos && cr_lf == std::string_view::npos)
     return std::nullopt;
   return lf < cr_lf ? lf + 2 : cr_lf + 3;
@@ -375,7 +377,7 @@ private:
   /// has its result, or another request has begun
   bool take(error_code e) {
     if (!parser_->is_header_done()) {
-      const auto end = end_of_head(received_);
+      const auto end = end_of_head(received_, std::exchange(searched_, received_.size()));
       if (!end && !e && received_.size() <= head_bytes_max)
         return true;
       if (!end) {
@@ -386,6 +388,7 @@ private:
       }
       const auto head = answer_head(std::string_view(received_).substr(0, *end));
       received_.erase(0, *end);
+      searched_ = 0;
       error_code wrong;
       parser_->put(asio::buffer(head), wrong);
       if (wrong && wrong != beast::http::error::need_more) {
@@ -516,7 +519,8 @@ private:
   int redirects_ = 0;
   beast::http::request<beast::http::string_body> request_;
   std::array<char, piece_bytes> piece_;
-  std::string received_; ///< and not parsed
+  std::string received_;     ///< and not parsed
+  std::size_t searched_ = 0; ///< bytes of received_ that have no end of a head
   /// A body that reserves no memory for a length that the server merely claims.
   std::optional<beast::http::response_parser<beast::http::basic_dynamic_body<beast::flat_buffer>>> parser_;
   std::string body_; ///< its end

@@ -211,12 +211,23 @@ http_reader::outcome http_reader::read(std::string_view input, std::size_t& used
 }
 
 http_reader::outcome http_reader::read_head(std::string_view input, std::size_t& used) {
-  if (!has_bare_lf(input))
-    return read_lines(input, used);
-  const auto lines = with_cr_lf(input);
-  std::size_t of_lines = 0;
-  const auto v = read_lines(lines, of_lines);
-  used = bytes_before_cr_lf(input, of_lines);
+  // The same bytes come again with each piece, so only the new ones are searched for an empty line.
+  const auto from = searched_ - std::min<std::size_t>(searched_, 2);
+  if (searched_ != 0 && !input.starts_with('\n') && !input.starts_with("\r\n") &&
+      input.find("\n\n", from) == std::string_view::npos && input.find("\n\r\n", from) == std::string_view::npos) {
+    searched_ = input.size();
+    return head_bytes() + input.size() > rules_.header_bytes_max ? outcome::header_too_large : outcome::more;
+  }
+  auto v = outcome::more;
+  if (!has_bare_lf(input)) {
+    v = read_lines(input, used);
+  } else {
+    const auto lines = with_cr_lf(input);
+    std::size_t of_lines = 0;
+    v = read_lines(lines, of_lines);
+    used = bytes_before_cr_lf(input, of_lines);
+  }
+  searched_ = v == outcome::more ? input.size() - used : 0;
   return v;
 }
 
@@ -297,7 +308,7 @@ void http_reader::reset() {
   if (body_.capacity() > kept_bytes_max)
     body_.shrink_to_fit();
   chunks_ = {};
-  declared_ = body_taken_ = 0;
+  declared_ = body_taken_ = searched_ = 0;
   limit_ = {};
   refused_ = outcome::bad_request;
   head_done_ = chunked_ = host_is_malformed_ = expects_continue_ = old_version_ = started_ = false;

@@ -103,6 +103,7 @@ private:
   bool keep_alive_ = true;
   bool old_version_ = false;
   bool started_ = false;
+  std::size_t searched_ = 0; ///< bytes of the unfinished head that have no end of the head
 };
 
 } // namespace belay::actors

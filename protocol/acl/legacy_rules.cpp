@@ -59,11 +59,14 @@ std::string indented(std::string_view text) {
   return out;
 }
 
+// Longer names do not align the values of other lines: each of them would be padded to that length.
+constexpr std::size_t aligned_max = 256;
+
 /// Items of adjacent lines, with aligned values.
 std::string aligned(std::span<const printed_item> items) {
   std::size_t longest = 0;
   for (const auto& item : items)
-    longest = std::max(longest, item.names.front().size());
+    longest = std::max(longest, std::min(item.names.front().size(), aligned_max));
   std::string out;
   for (const auto& item : items) {
     if (!out.empty())

@@ -272,7 +272,8 @@ result<boost::json::value> read_json_file(std::string_view text, const json_boun
 }
 
 void json_decoder::unknown(std::string_view name) {
-  fail("json: unknown field " + quoted(name));
+  if (keeps_next())
+    fail("json: unknown field " + quoted(name));
 }
 
 bool json_decoder::fits(std::size_t n, json_field at, std::size_t elements_max) {
@@ -284,10 +285,13 @@ bool json_decoder::fits(std::size_t n, json_field at, std::size_t elements_max) 
 }
 
 void json_decoder::wrong_type(const boost::json::value& v, std::string_view what) {
-  fail("json: cannot unmarshal " + kind_name(v) + " into Go " + std::string(what));
+  if (keeps_next())
+    fail("json: cannot unmarshal " + kind_name(v) + " into Go " + std::string(what));
 }
 
 void json_decoder::wrong_field(const boost::json::value& v, json_field at, std::string_view type) {
+  if (!keeps_next())
+    return;
   auto shown = kind_name(v);
   // Go shows the number if the type is numeric, too, but cannot represent it.
   if (v.is_number() && (type == "int" || type == "uint64" || type == "uint8" || type == "float64"))

@@ -61,7 +61,7 @@ public:
   const std::vector<std::string>& errors() const { return errors_; }
   bool ok() const { return errors_.empty(); }
   void fail(std::string text) {
-    if (errors_.empty() || keeps_ == keeps::all_errors)
+    if (keeps_next())
       errors_.push_back(std::move(text));
   }
 
@@ -108,6 +108,8 @@ public:
   void wrong_type(const boost::json::value& v, std::string_view what);
 
 private:
+  /// The text of an error may cost as much as reading all of the source: ask before it is made.
+  bool keeps_next() const { return errors_.empty() || keeps_ == keeps::all_errors; }
   void wrong_field(const boost::json::value& v, json_field at, std::string_view type);
   void unknown(std::string_view name);
   void number_of_ns(const boost::json::value& v, json_field at, std::int64_t& out);

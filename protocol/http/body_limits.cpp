@@ -15,6 +15,7 @@ constexpr std::size_t usual_bytes_max = 4 << 20;
 
 /// The path is not clean yet; for a request that will be redirected the literal spelling will do.
 body_rule rule_of(std::string_view target) {
+  target = local_part(target);
   std::string decoded;
   auto path = target.substr(0, std::min(target.find('?'), target.size()));
   if (path.find('%') != std::string_view::npos) {
@@ -54,6 +55,17 @@ std::string_view advice(body_rule rule) {
 }
 
 } // namespace
+
+std::string_view local_part(std::string_view target) {
+  if (target.empty() || target.front() == '/')
+    return target;
+  // Absolute form, as sent to proxies (RFC 9112 section 3.2.2).
+  const auto authority = target.find("://");
+  if (authority == std::string_view::npos)
+    return {};
+  const auto path = target.find('/', authority + 3);
+  return path == std::string_view::npos ? std::string_view("/") : target.substr(path);
+}
 
 body_limit body_limit_of(std::string_view method, std::string_view target, const route_settings& s) {
   return limit_of(rule_of(target), method == "PUT", s);

@@ -182,18 +182,6 @@ refused refuse_many_parameters(const go_compat::query_string& query) {
   return std::nullopt;
 }
 
-/// The part of the target with path and query; empty: none.
-std::string_view local_part(std::string_view target) {
-  if (target.empty() || target.front() == '/')
-    return target;
-  // Absolute form, as sent to proxies (RFC 9112 section 3.2.2).
-  const auto authority = target.find("://");
-  if (authority == std::string_view::npos)
-    return {};
-  const auto path = target.find('/', authority + 3);
-  return path == std::string_view::npos ? std::string_view("/") : target.substr(path);
-}
-
 bool has_control_character(std::string_view target) {
   return std::any_of(target.begin(), target.end(), [](char c) {
     const auto byte = static_cast<unsigned char>(c);

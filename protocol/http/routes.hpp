@@ -58,6 +58,9 @@ bool answered_by_client_agent(const route& r);
 /// How `?cached` is handled (docs/contract/06, section 2).
 enum class caching : std::uint8_t { none, simple, refreshed };
 caching caching_of(const route& r);
+/// The part of a request's target with path and query, without the scheme and authority of the
+/// absolute form. Empty: it has no path.
+std::string_view local_part(std::string_view target);
 /// The route with the longest pattern that covers the path; null: unknown path.
 const route* find_route(std::string_view path);
 /// Whether the rest of the path is an agent's ID, which is not cleaned: `/svc`, `a//b`. Consul

@@ -1,5 +1,7 @@
 #include "actors/gateway/requests/pending_requests.hpp"
 
+#include <utility>
+
 namespace belay::actors {
 
 exchange* pending_requests::settle(request_id id) {
@@ -22,10 +24,14 @@ bool pending_requests::forget(const exchange& e) {
 }
 
 void pending_requests::progress() {
-  // Connections may be closed here; that does not change the list.
-  for (const auto& r : touched_)
-    r->progress();
-  touched_.clear();
+  // A connection that goes on may settle requests of others (streams that end), which are added.
+  while (!touched_.empty()) {
+    auto going_on = std::exchange(touched_, std::move(unused_));
+    for (const auto& r : going_on)
+      r->progress();
+    going_on.clear();
+    unused_ = std::move(going_on);
+  }
 }
 
 } // namespace belay::actors

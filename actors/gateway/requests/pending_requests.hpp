@@ -61,6 +61,7 @@ private:
   std::unordered_map<request_id, exchange*> requested_;
   std::size_t load_ = 0;
   std::vector<std::shared_ptr<requester>> touched_; ///< have settled exchanges
+  std::vector<std::shared_ptr<requester>> unused_;  ///< memory for touched_
 };
 
 } // namespace belay::actors

@@ -2,6 +2,7 @@
 
 #include "actors/gateway/http_reader.hpp"
 #include "protocol/go_compat/quoting.hpp"
+#include "tests/harness/cpu_time.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -13,10 +14,15 @@ using read_outcome = http_reader::outcome;
 
 namespace {
 
-/// The result of reading the first request of `bytes`, in pieces of that size.
-read_outcome outcome_of(std::string_view bytes, std::size_t piece, std::string* body = nullptr) {
+http_reader_rules usual_rules() {
   http_reader_rules rules;
   rules.body_limit = [](std::string_view, std::string_view) { return belay::http::body_limit{1000}; };
+  return rules;
+}
+
+/// The result of reading the first request of `bytes`, in pieces of that size.
+read_outcome outcome_of(std::string_view bytes, std::size_t piece, std::string* body = nullptr) {
+  const auto rules = usual_rules();
   http_reader reader(rules);
   std::string waiting;
   while (true) {
@@ -153,4 +159,56 @@ TEST_CASE("http_reader: chunks") {
   }
   CHECK(outcome_of(with("5" + std::string(20'000, ' ') + "\r\n")) == read_outcome::bad_request);
   CHECK(outcome_of(with("3e9\r\n")) == read_outcome::body_too_large);
+}
+
+// With one byte in each packet a client made a server search all bytes of the head before it again.
+TEST_CASE("http_reader: a long head that arrives byte by byte costs little more than one that arrives in one piece") {
+  // After the first piece the parser waits for the end of the head, and takes nothing.
+  const auto cost = [](const std::string& line_end, int single_bytes) {
+    std::string rest = line_end;
+    while (rest.size() < 600'000)
+      rest += "a" + line_end;
+    return belay::harness::least_cpu_time(
+        [&] {
+          const auto rules = usual_rules();
+          http_reader reader(rules);
+          std::string waiting;
+          const auto receive = [&](std::string_view piece) {
+            waiting += piece;
+            std::size_t used = 0;
+            CHECK(reader.read(waiting, used) == read_outcome::more);
+            waiting.erase(0, used);
+          };
+          receive("GET / HTTP/1.1\r\nX: a");
+          receive(rest);
+          for (int i = 0; i < single_bytes; ++i)
+            receive("a");
+        },
+        2);
+  };
+  for (const std::string line_end : {"\r\n", "\n"})
+    CHECK(belay::harness::holds_once([&] { return cost(line_end, 300) < 10 * cost(line_end, 0); }));
+}
+
+TEST_CASE("http_reader: the end of a head is found wherever it is cut") {
+  for (const std::string end : {"\n\n", "\r\n\r\n", "\n\r\n", "\r\n\n"}) {
+    const std::string request = "GET /v1/kv/a HTTP/1.1\nHost: x\nX: y" + end;
+    for (std::size_t first = 1; first < request.size(); ++first)
+      for (std::size_t second = first; second < request.size(); ++second) {
+        INFO(first << " " << second);
+        const auto rules = usual_rules();
+        http_reader reader(rules);
+        std::string waiting;
+        auto v = read_outcome::more;
+        for (const auto& piece :
+             {request.substr(0, first), request.substr(first, second - first), request.substr(second)}) {
+          waiting += piece;
+          std::size_t used = 0;
+          REQUIRE(v == read_outcome::more);
+          v = reader.read(waiting, used);
+          waiting.erase(0, used);
+        }
+        CHECK(v == read_outcome::complete);
+      }
+  }
 }

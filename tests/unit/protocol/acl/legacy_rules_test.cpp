@@ -142,3 +142,11 @@ TEST_CASE("nesting is bounded") {
   // Adjacent rules are not nested.
   CHECK(translate_legacy({std::vector<hcl::item>(200, item({"key", "a"}, policy("read")))}));
 }
+
+// Each line was padded to the longest name: 60 KB of rules became 200 MB.
+TEST_CASE("a very long name does not widen the other lines") {
+  std::vector<hcl::item> items{item({std::string(500'000, 'a')}, text("read"), at(1, 1))};
+  for (std::uint32_t line = 2; line < 10'000; ++line)
+    items.push_back(item({"b"}, text("read"), at(line, 1)));
+  CHECK(translated(std::move(items)).size() < 500'000 + 10'000 * 300);
+}

@@ -6,6 +6,7 @@
 #include "protocol/go_compat/json_input.hpp"
 #include "protocol/http/reading/filtering.hpp"
 #include "protocol/http/routes.hpp"
+#include "tests/harness/cpu_time.hpp"
 #include "tests/unit/protocol/http/filtered_rows.hpp"
 
 #include <functional>
@@ -216,4 +217,30 @@ TEST_CASE("a filter that examines too much is refused with the bound", "[B7]") {
   CHECK(no.body.find(std::to_string(filter::filter_work_max)) != std::string::npos);
   CHECK(answered("not (" + many + ")", rows).status == 413); // rows that were not examined are not accepted either
   CHECK(answered("Value contains `zy` or Value contains `yz` or Key == `t/3`", rows).status == 200);
+}
+
+// The text of an error shows a number as the client wrote it, which is searched in all of the body.
+TEST_CASE("a body with many errors costs little more than one without", "[B2]") {
+  constexpr std::size_t numbers = 8000;
+  const auto ones = comma_list("1", numbers);
+  const auto with_value = [&](const std::string& list) {
+    return R"([{"KV":{"Verb":"set","Key":"a","Value":[)" + ones + R"(]}},{"KV":{"Verb":"set","Key":"b","Value":[)" +
+           list + "]}}]";
+  };
+  const auto with_port = [&](const std::string& port) {
+    std::string addresses;
+    for (std::size_t i = 0; i < numbers / 4; ++i)
+      addresses += (i == 0 ? "\"" : ",\"") + std::to_string(i) + R"(":{"Port":)" + port + "}";
+    return R"({"Name":"x","TaggedAddresses":{)" + addresses + "}}";
+  };
+  const auto least = [](const std::string& path, const std::string& body) {
+    return harness::least_cpu_time([&] { (void)ask("PUT", path, body); });
+  };
+  CHECK(harness::holds_once([&] {
+    return least("/v1/txn", with_value(comma_list("1.5", numbers))) < 20 * least("/v1/txn", with_value(ones));
+  }));
+  CHECK(harness::holds_once([&] {
+    return least("/v1/agent/service/register", with_port("1.5")) <
+           20 * least("/v1/agent/service/register", with_port("1"));
+  }));
 }

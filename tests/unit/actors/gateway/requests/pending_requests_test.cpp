@@ -2,6 +2,10 @@
 
 #include "tests/unit/actors/gateway/requests/requested.hpp"
 
+#include <functional>
+#include <utility>
+#include <vector>
+
 using namespace belay;
 using namespace belay::actors;
 using namespace belay::actors::testing;
@@ -65,4 +69,28 @@ TEST_CASE("pending_requests: clients that disconnect between response and batch 
   f.pending.drop_settled();
   f.pending.progress();
   CHECK(f.client->received == 0);
+}
+
+// A connection whose input has ended ends its monitor, which settles all monitors.
+TEST_CASE("pending_requests: a client that goes on may settle requests of others, which are notified, too") {
+  struct settling_client : counting_client {
+    void progress() override {
+      counting_client::progress();
+      for (auto& each : std::exchange(then, {}))
+        each();
+    }
+    std::vector<std::function<void()>> then;
+  };
+  requested_fixture f;
+  auto first = std::make_shared<settling_client>();
+  std::vector<std::shared_ptr<counting_client>> others;
+  for (int i = 0; i < 20; ++i) {
+    others.push_back(std::make_shared<counting_client>());
+    const auto id = f.pending.add(others.back()->asks(std::monostate{}));
+    first->then.push_back([&f, id] { f.pending.settle(id); });
+  }
+  f.pending.settle(f.pending.add(first->asks(std::monostate{})));
+  f.pending.progress();
+  for (const auto& each : others)
+    CHECK(each->received == 1);
 }

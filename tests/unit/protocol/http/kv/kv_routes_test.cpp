@@ -158,6 +158,7 @@ TEST_CASE("values up to the limit are accepted, one byte more is not; the limit 
   CHECK(body_limit_of("PUT", "/v1/kv/a?flags=1", s).bytes_max == 10);
   CHECK(body_limit_of("PUT", "/v1%2Fkv/a", s).bytes_max == 10);
   CHECK(body_limit_of("PUT", "/v1/txn", s).bytes_max == 20);
+  CHECK(body_limit_of("PUT", "http://x/v1/txn", s).bytes_max == 20); // the absolute form
   CHECK(body_limit_of("PUT", "/v1/session/create", s).bytes_max > 100'000);
   CHECK(body_too_large("/v1/txn?x", 0, s).body == "Request body too large, max size: 20 bytes. See "
                                                   "https://www.consul.io/docs/agent/options.html#txn_max_req_len.");
