@@ -349,7 +349,9 @@ void change_streams::send_all(group& g, const state::change_rows& rows, monotoni
       if (text != nullptr && !send_now(s, text))
         put(s, text);
     } else {
-      auto rest = with_progress(text_of(rows, s.have, g.keys_only), progress);
+      auto rest = text_of(rows, s.have, g.keys_only);
+      if (s.have <= rows.reached) // a cursor never goes back
+        rest = with_progress(std::move(rest), progress);
       s.have = std::max(s.have, rows.reached);
       if (!rest.empty())
         put_own(s, std::move(rest));

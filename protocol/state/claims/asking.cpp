@@ -134,10 +134,15 @@ bool fits_at_once(const tables& t, const claim_record& c, const wanted_shape& sh
   return fits({shape.kind, shape.limit}, taken, c.mode, c.permits);
 }
 
+/// The standing of a claim, or how it ended in this entry.
 /// @pre the grant rule was applied
 reply standing_after(const tables& t, const resource_name& of, const std::string& id, bool search_cut) {
   const auto claim = t.claims.claims.find(of, id);
-  INVARIANT(claim != nullptr); // its deadline is after this entry
+  if (!claim) { // this entry took the permission of its earlier requester, who counts if it has no address
+    const auto end = t.claims.ends.find(of, id);
+    INVARIANT(end != nullptr); // its deadline is after this entry
+    return ended(*end);
+  }
   auto answer = standing_of(t, *claim);
   answer.search_cut = search_cut;
   return answer;

@@ -3,6 +3,7 @@
 #include "protocol/base/uuid.hpp"
 #include "protocol/state/acl/permissions.hpp"
 #include "tests/actors/cluster_fixture.hpp"
+#include "tests/unit/protocol/state/claims/claims_driver.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -419,6 +420,26 @@ TEST_CASE("a restore is authorized by tables with all earlier decisions", "[acto
     CHECK(begin_restore(c, at, master_secret) == "");
   }
   CHECK(c.converged());
+}
+
+// After a restart the leader does not know the level of a member that is down. Its own tables show
+// that no server below that level can be a member.
+TEST_CASE("claims with a scope show the level that all members have", "[levels]") {
+  state::claims_driver d;
+  const auto session = d.open(10);
+  CHECK(level_in_tables(d.m) == 0);
+  const auto ask = [&](const char* name, std::optional<std::string> address) {
+    state::claim_ask claim;
+    claim.name = name;
+    claim.session = session;
+    state::command c = claim;
+    c.client_address = std::move(address);
+    d.apply(c);
+  };
+  ask("without", std::nullopt);
+  CHECK(level_in_tables(d.m) == state::claims_level);
+  ask("with", "192.0.2.1");
+  CHECK(level_in_tables(d.m) == state::client_address_level);
 }
 
 // The tables' level comes from the snapshot; no entry here states it. A server of an older version

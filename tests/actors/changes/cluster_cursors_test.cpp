@@ -101,6 +101,26 @@ TEST_CASE("a follower that lags does not reject a cursor that the leader has", "
   }
 }
 
+// Nothing wakes it: the entry that it waits for changes no key below its prefix.
+TEST_CASE("a snapshot of other keys is returned when a server that lags has the index", "[actors][changes]") {
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto follower = c.all_but(leader).front();
+  c.put_done(leader, "a/k", "old");
+  REQUIRE(c.converged());
+  keep_entries_from(c, follower);
+  const auto newest = c.put_done(leader, "z/k", "new");
+  auto requested = after(newest, {}, state::kv_changes::what::snapshot);
+  std::get<state::kv_changes>(requested).prefixes = {"a/"};
+  const auto r = c.read(follower, std::move(requested), consistency::stale, newest.value, seconds(60));
+  c.pass(seconds(1));
+  CHECK_FALSE(c.answered(r));
+  c.net().filter = nullptr;
+  const auto begun = c.now();
+  CHECK(rows_of(c.found(r)).applied >= newest);
+  CHECK(c.answers(r).at - begun < seconds(5));
+}
+
 TEST_CASE("without a leader a cursor above the applied index waits, and is decided when there is one",
           "[actors][changes]") {
   // Stale reads work without a leader; but no server can know whether a cursor is of this history.

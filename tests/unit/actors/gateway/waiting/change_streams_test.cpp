@@ -371,6 +371,24 @@ TEST_CASE("a stream that was ahead of its group does not start over with it", "[
   CHECK(count(ahead.text, "event: set") == 1);
 }
 
+TEST_CASE("a stream that was ahead of its group gets no cursor below its own", "[changes]") {
+  streams_fixture f;
+  f.d.set("a/0");
+  f.open(requested_for::position);
+  for (int i = 0; i < 5000; ++i)
+    f.d.set("b/" + std::to_string(i));
+  state::txn all;
+  for (int i = 0; i < 5000; ++i)
+    all.ops.push_back(state::op_on(state::kv_verb::set, "a/" + std::to_string(i), "v"));
+  f.d.apply(all); // read in pieces
+  auto& ahead = f.open(requested_for::changes, state::change_position{f.d.index()});
+  f.now += 10s; // progress is due meanwhile
+  f.wake();
+  const auto own = "id: " + std::to_string(f.d.index().value) + ".";
+  for (auto at = ahead.text.find(own); at != std::string::npos; at = ahead.text.find(own, at + 1))
+    CHECK(ahead.text.substr(at + own.size(), 2) == "0\n");
+}
+
 TEST_CASE("a client that does not read is cut off with what is in transit, and nothing more is buffered", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");

@@ -348,3 +348,19 @@ TEST_CASE("a kept answer is shown to a token as long as it exists", "[B23]") {
     CHECK(d.refused(d.apply(c)) == "ACL not found");
   }
 }
+
+// The leader omits the address while it does not know the level of a member. A server that expects
+// to find the waiter stops at this entry, at each start again.
+TEST_CASE("a waiter whose permission ends with the entry that asks again learns that its wait has ended", "[B15]") {
+  later_driver d;
+  const auto holder = d.open(10), waiter = d.open(11);
+  const auto over = d.token(all_keys, 5'000), other = d.token(all_keys);
+  d.asks(other, acquire_of("x", holder));
+  d.asks(over, acquire_of("x", waiter));
+  REQUIRE(d.waits(lock_x, waiter));
+  d.pass(6'000); // no entry in this time
+  command again = acquire_of("x", waiter);
+  again.by = d.by(other);
+  CHECK(std::holds_alternative<claim_refusal>(d.apply(again)));
+  CHECK_FALSE(d.waits(lock_x, waiter));
+}
