@@ -49,7 +49,7 @@ result<std::unique_ptr<lmdb_checkpoint>> lmdb_checkpoint::open(const std::string
   auto lock = files.lock(state);
   if (!lock)
     return lock.reason();
-  // What the names show may be in memory only: a process may have ended between a rename and the sync.
+  // The names may be in memory only: a process may have ended between a rename and the sync.
   if (auto s = files.sync_directory(state); !s)
     return s.reason();
   std::unique_ptr<lmdb_checkpoint> store(
