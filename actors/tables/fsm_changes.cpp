@@ -66,7 +66,7 @@ void fsm::serve_changes(read_query q) {
 
 void fsm::answer_changes(read_query q, state::query_result found) {
   if (q.request.min_index > 0 && now() < q.deadline) {
-    // The entry that a snapshot waits for may change no key below its prefix: nothing would wake it.
+    // A snapshot may wait for an entry that changes no key below its prefix. Nothing would wake it.
     if (is_unclear(q, found) || lacks_snapshot(q.request.query, found))
       return wait_for_history(std::move(q));
     if (goes_on_waiting(q, found))
