@@ -102,6 +102,7 @@ running_client_agent::running_client_agent(const node_config& config, const iden
   plan.relay.secret_of_node = p.secret_of_node;
   plan.relay.seed = seed;
   plan.relay.remembered = std::move(p.remembered);
+  plan.relay.accepted_by_server = p.http_connections;
   plan.relay.servers_changed = [this, keeper = p.servers](const std::vector<std::string>& servers) {
     keeper->take(servers);
     system_.spawn([keeper] {

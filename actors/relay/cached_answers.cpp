@@ -242,7 +242,8 @@ void cached_answers::ask(entry_iterator at) {
   if (!at->first.first.empty())
     r.headers.emplace_back("X-Consul-Token", http::token_header(at->first.first));
   // After a failure it is requested without a wait: the answer shows that a server is back.
-  if (e.refreshed && e.kept != nullptr && e.kept->index > 0 && !e.lost_contact)
+  r.waits = e.refreshed && e.kept != nullptr && e.kept->index > 0 && !e.lost_contact;
+  if (r.waits)
     r.target.append(r.target.find('?') == std::string::npos ? "?" : "&")
         .append("index=" + std::to_string(e.kept->index))
         .append("&wait=" + std::to_string(settings_.refresh_wait.count()) + "s");

@@ -19,8 +19,8 @@ namespace belay::actors {
 struct cached_answers_settings {
   using clock = std::chrono::steady_clock;
 
-  /// Each uses a connection to a server, on which it waits for a change. A server allows 200 per
-  /// host by default, and requests need some, too (limits.http_max_conns_per_client).
+  /// Each uses a connection to a server, on which it waits for a change. Clients' requests share
+  /// what relay_limits allows for such waits.
   std::size_t entries_max = 100;
   std::size_t bytes_max = 64u << 20;          ///< limit for all answers, including those being received
   std::size_t answer_bytes_max = 1u << 20;    ///< larger ones are passed on and not kept

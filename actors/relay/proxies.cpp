@@ -111,8 +111,9 @@ fsm_actor::behavior_type remote_tables::make_behavior() {
 }
 
 void remote_tables::ask(std::string method, std::string target, std::string body, std::string secret,
-                        std::function<void(int, std::string)> then) {
+                        std::function<void(int, std::string)> then, relay_lane lane) {
   relayed_request r{std::move(method), std::move(target), {}, std::move(body), false};
+  r.lane = lane;
   if (!secret.empty())
     r.headers.emplace_back("X-Consul-Token", http::token_header(secret));
   const auto number = ++requested_;
@@ -197,8 +198,10 @@ void remote_tables::read_permissions(const read_query& q) {
   auto& waiting = waiting_for_rules_[secret];
   waiting.push_back(q);
   if (waiting.size() == 1)
-    ask("GET", "/v1/internal/acl/rules", {}, secret,
-        [this, secret](int status, const std::string& body) { rules_received(secret, status, body); });
+    ask(
+        "GET", "/v1/internal/acl/rules", {}, secret,
+        [this, secret](int status, const std::string& body) { rules_received(secret, status, body); },
+        relay_lane::clients); // each request of a client may have another token
 }
 
 void remote_tables::rules_received(const std::string& secret, int status, const std::string& body) {

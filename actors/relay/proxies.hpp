@@ -50,7 +50,7 @@ private:
   void answer(const read_query& q, std::variant<state::query_result, failure> what);
   void found(const read_query& q, int status, const std::string& body);
   void ask(std::string method, std::string target, std::string body, std::string secret,
-           std::function<void(int, std::string)> then);
+           std::function<void(int, std::string)> then, relay_lane lane = relay_lane::rows);
 
   node_actors_ptr node_actors_;
   request_relay& relay_;

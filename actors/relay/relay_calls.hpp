@@ -11,6 +11,17 @@ namespace relay_limits {
 
 constexpr int attempts_max = 3;
 constexpr std::size_t servers_max = 64;
+/// Connections that servers accept from one address, unless configured otherwise
+/// (limits.http_max_conns_per_client). They close further ones.
+constexpr std::size_t accepted_by_default = 200;
+constexpr std::size_t connections_max = 4096; ///< also if the servers have no limit
+/// Connections for each lane; the clients get what is left. A probe (server_heartbeats) and a join
+/// may need one each at the same time.
+constexpr std::size_t relay_links_max = 3; ///< heartbeat, list of servers, departure
+constexpr std::size_t rows_links_max = 20;
+constexpr std::size_t probes_and_joins = 2;
+/// Clients' connections that requests which may wait leave to the others.
+constexpr std::size_t links_without_waits = 10;
 constexpr std::size_t own_answer_bytes_max = 64u << 10; ///< limit for answers to the agent's own requests
 constexpr std::chrono::milliseconds dial_limit{2000};
 constexpr std::chrono::milliseconds beat_limit{3000}; ///< for a response to a heartbeat
@@ -72,6 +83,17 @@ public:
     relay_ = nullptr;
     listener_.on_failure(std::move(text), nothing_sent);
   }
+  /// Answers it here. Each callback may destroy this object.
+  void reject(int status, std::string_view text) {
+    relay_ = nullptr;
+    auto& listener = listener_;
+    const std::weak_ptr<const char> here = alive;
+    listener.on_head(status, {{"Content-Type", "text/plain; charset=utf-8"}, {"Retry-After", "1"}});
+    if (!here.expired())
+      listener.on_body(text);
+    if (!here.expired())
+      listener.on_end();
+  }
 
   // answer_listener
   void on_head(int status, header_list headers) override {
@@ -122,7 +144,9 @@ public:
 
   question(server_relay& relay, std::string method, std::string target, answered then, header_list headers = {})
       : then_(std::move(then)) {
-    call_ = relay.begin({std::move(method), std::move(target), std::move(headers), {}, false}, *this);
+    relayed_request r{std::move(method), std::move(target), std::move(headers), {}, false};
+    r.lane = relay_lane::relay;
+    call_ = relay.begin(std::move(r), *this);
   }
 
   /// The server that received the request; empty: no server has received it.

@@ -46,6 +46,7 @@ passed_on_request request_for_servers(const http::raw_request& r, const http::pa
     p.wait = write->lock_wait;
     p.request.waits_for_lock = p.wait.count() > 0 && std::holds_alternative<state::kv_acquire>(write->command);
   }
+  p.request.waits = p.wait.count() > 0;
   return p;
 }
 

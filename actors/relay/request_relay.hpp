@@ -5,6 +5,7 @@
 #include "protocol/http/request.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -17,12 +18,21 @@ namespace belay::actors {
 
 using header_list = std::vector<std::pair<std::string, std::string>>;
 
+/// Which connections to servers a request may use (server_relay).
+enum class relay_lane : std::uint8_t {
+  relay,  ///< the agent's heartbeat and list of servers
+  rows,   ///< the agent's registrations
+  clients ///< requests of the agent's clients
+};
+
 /// A request as a server gets it.
 struct relayed_request {
   std::string method, target;
   header_list headers; ///< without framing headers, and without Host
   std::string body;
-  bool body_follows = false;                 ///< by relayed_call::send_body(); `body` is empty then
+  bool body_follows = false; ///< by relayed_call::send_body(); `body` is empty then
+  relay_lane lane = relay_lane::clients;
+  bool waits = false;                        ///< the server may wait for a change or a lock before it answers
   bool waits_for_lock = false;               ///< the server is notified if the client disconnects while it waits
   std::string secret{};                      ///< secret of the token in `headers`; empty: anonymous
   std::optional<http::cached_read> cached{}; ///< an earlier answer is acceptable

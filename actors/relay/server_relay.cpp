@@ -21,6 +21,10 @@ constexpr std::chrono::milliseconds leave_limit{5000};
 constexpr std::size_t dials_at_once_max = 32;
 
 constexpr auto no_servers = "No known Consul servers";
+constexpr int too_many_requests = 429; // as in Consul, for too many connections of a client
+constexpr auto too_many_wait_text =
+    "too many requests wait at this client agent: end some blocking queries or streams, or raise "
+    "limits.http_max_conns_per_client of the servers and of this agent";
 
 } // namespace
 
@@ -119,14 +123,19 @@ void server_relay::tick() {
 std::unique_ptr<relayed_call> server_relay::begin(relayed_request r, answer_listener& listener) {
   const bool writable = can_be_written(r);
   auto c = std::make_unique<call>(*this, std::move(r), listener, loop_.now() + settings_.queue_timeout);
-  if (!writable) {
-    later([c = c.get(), alive = std::weak_ptr<const char>(c->alive)] {
-      if (!alive.expired())
+  const bool rejected = c->request.waits && too_many_wait();
+  if (!writable || rejected) {
+    later([c = c.get(), rejected, alive = std::weak_ptr<const char>(c->alive)] {
+      if (alive.expired())
+        return;
+      if (rejected)
+        c->reject(too_many_requests, too_many_wait_text);
+      else
         c->fail(relay_limits::unwritable_request, true);
     });
     return c;
   }
-  waiting_.push_back(c.get());
+  queue_of(c->request.lane).push_back(c.get());
   later([this] { serve_waiting(); }); // the listener must not be called before this returns
   return c;
 }
@@ -139,7 +148,7 @@ void server_relay::later(std::function<void()> what) {
 }
 
 void server_relay::forget(call& c) {
-  std::erase(waiting_, &c);
+  std::erase(queue_of(c.request.lane), &c);
   if (c.on == nullptr)
     return;
   c.on->carries = nullptr;
@@ -152,39 +161,53 @@ void server_relay::forget(call& c) {
   links_.remove_if([gone](const link& l) { return &l == gone; });
 }
 
+bool server_relay::too_many_wait() const {
+  const auto n = std::count_if(links_.begin(), links_.end(),
+                               [](const link& l) { return l.carries != nullptr && l.carries->request.waits; });
+  const auto& queue = waiting_[static_cast<std::size_t>(relay_lane::clients)];
+  const auto queued = std::count_if(queue.begin(), queue.end(), [](const call* c) { return c->request.waits; });
+  return static_cast<std::size_t>(n + queued) + relay_limits::links_without_waits >= links_max(relay_lane::clients);
+}
+
+void server_relay::carry_next(link& l) {
+  auto& queue = queue_of(l.lane);
+  if (queue.empty())
+    return;
+  auto* c = queue.front();
+  queue.pop_front();
+  l.since = loop_.now();
+  c->carried_by(l);
+}
+
 void server_relay::serve_waiting() {
-  while (waiting_.size() > settings_.waiting_max) {
-    auto* c = waiting_.back();
-    waiting_.pop_back();
-    c->fail("too many requests wait for a server", true);
-  }
-  for (auto& l : links_) {
-    if (waiting_.empty())
-      return;
+  for (const auto lane : {relay_lane::rows, relay_lane::clients})
+    for (auto& queue = queue_of(lane); queue.size() > settings_.waiting_max;) {
+      auto* c = queue.back();
+      queue.pop_back();
+      c->fail("too many requests wait for a server", true);
+    }
+  for (auto& l : links_)
     // A server that is no longer in use, because it has no leader, still answers.
-    if (l.dialling || !l.connection->idle() || is_elsewhere(l))
-      continue;
-    auto* c = waiting_.front();
-    waiting_.pop_front();
-    l.since = loop_.now();
-    c->carried_by(l);
-  }
-  dial();
+    if (!l.dialling && l.connection->idle() && !is_elsewhere(l))
+      carry_next(l);
+  for (const auto lane : {relay_lane::relay, relay_lane::rows, relay_lane::clients})
+    dial(lane);
 }
 
 void server_relay::give_up_late(monotonic_time now) {
-  // A callback may end others of them.
-  for (;;) {
-    const auto it = std::find_if(waiting_.begin(), waiting_.end(),
-                                 [&](call* c) { return c->deadline <= now || (c->wait_ended && answers_ == false); });
-    if (it == waiting_.end())
-      return;
-    auto* c = *it;
-    waiting_.erase(it);
-    c->fail(last_failure_.empty() ? std::string(no_servers)
-                                  : "rpc error getting client: failed to get conn: " + last_failure_,
-            true);
-  }
+  for (auto& queue : waiting_)
+    // A callback may end others of them.
+    for (;;) {
+      const auto it = std::find_if(queue.begin(), queue.end(),
+                                   [&](call* c) { return c->deadline <= now || (c->wait_ended && answers_ == false); });
+      if (it == queue.end())
+        break;
+      auto* c = *it;
+      queue.erase(it);
+      c->fail(last_failure_.empty() ? std::string(no_servers)
+                                    : "rpc error getting client: failed to get conn: " + last_failure_,
+              true);
+    }
 }
 
 // ---- connections
@@ -196,11 +219,28 @@ std::optional<std::size_t> server_relay::reachable_server(monotonic_time now) co
   return std::nullopt;
 }
 
-void server_relay::dial() {
+std::size_t server_relay::links_max(relay_lane lane) const {
+  using namespace relay_limits;
+  if (lane == relay_lane::relay)
+    return relay_links_max;
+  if (lane == relay_lane::rows)
+    return rows_links_max;
+  const auto configured = settings_.accepted_by_server.now();
+  const auto accepted =
+      configured == 0 ? connections_max : std::clamp(configured, accepted_by_default, connections_max);
+  return accepted - relay_links_max - rows_links_max - probes_and_joins;
+}
+
+void server_relay::dial(relay_lane lane) {
   const auto now = loop_.now();
-  auto dialling =
-      static_cast<std::size_t>(std::count_if(links_.begin(), links_.end(), [](const link& l) { return l.dialling; }));
-  while (dialling < std::min(waiting_.size(), dials_at_once_max) && links_.size() < settings_.connections_max) {
+  const auto needed = std::min(queue_of(lane).size(), dials_at_once_max);
+  std::size_t links = 0, dialling = 0;
+  for (const auto& l : links_)
+    if (l.lane == lane) {
+      ++links;
+      dialling += l.dialling ? 1 : 0;
+    }
+  while (dialling < needed && links < links_max(lane)) {
     const auto at = reachable_server(now);
     if (!at)
       return;
@@ -216,8 +256,9 @@ void server_relay::dial() {
     then.ready = [this](server_connection& c) { connection_ready(c); };
     then.closed = [this](server_connection& c, const std::string& why) { connection_closed(c, why); };
     auto c = std::make_shared<server_connection>(loop_, s.address, settings_.credentials->now(), std::move(then));
-    links_.push_back({c, nullptr, true, now});
+    links_.push_back({c, nullptr, true, now, lane});
     c->dial(*to, hello_);
+    ++links;
     ++dialling;
   }
 }
@@ -237,12 +278,7 @@ void server_relay::connection_ready(server_connection& c) {
     return;
   l->dialling = false;
   last_failure_.clear();
-  if (!waiting_.empty()) {
-    auto* next = waiting_.front();
-    waiting_.pop_front();
-    l->since = loop_.now();
-    next->carried_by(*l);
-  }
+  carry_next(*l);
 }
 
 void server_relay::connection_closed(server_connection& c, const std::string& why) {
@@ -261,7 +297,7 @@ void server_relay::connection_closed(server_connection& c, const std::string& wh
     return;
   carried->on = nullptr;
   if (carried->may_repeat())
-    waiting_.push_front(carried);
+    queue_of(carried->request.lane).push_front(carried);
   else
     carried->fail("rpc error making call: " + why, false);
 }

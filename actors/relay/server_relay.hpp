@@ -1,7 +1,12 @@
 #pragma once
 // A client agent's connection to the servers: which server gets its requests, over which
 // connections. It uses one server while that one responds, and sends it a heartbeat every second.
+//
+// The agent's own requests have connections and queues of their own (relay_lane). Otherwise clients
+// whose requests wait would use all connections that a server accepts from one address, the
+// heartbeat would not reach it, and the node would lose its sessions and locks.
 
+#include "actors/live_limit.hpp"
 #include "actors/names/name_lookups.hpp"
 #include "actors/relay/server_connection.hpp"
 #include "actors/relay/server_heartbeats.hpp"
@@ -9,6 +14,7 @@
 #include "protocol/base/random.hpp"
 #include "protocol/wire/frame_codec.hpp"
 
+#include <array>
 #include <chrono>
 #include <deque>
 #include <functional>
@@ -27,8 +33,10 @@ struct server_relay_settings {
   std::vector<std::string> remembered; ///< also tried, until the servers return others
   std::shared_ptr<tls::credential_store> credentials = std::make_shared<tls::credential_store>();
   std::chrono::milliseconds queue_timeout{7000}; ///< how long a request waits for a reachable server
-  std::size_t connections_max = 4096;            ///< further requests wait for a connection
-  std::size_t waiting_max = 4096;                ///< further ones are rejected
+  /// limits.http_max_conns_per_client of this agent. The servers are assumed to accept as many from
+  /// one address, and at least the default; 0: no limit.
+  live_limit accepted_by_server{200};
+  std::size_t waiting_max = 4096; ///< of clients' requests; further ones are rejected
   std::uint64_t seed = 1;
   name_lookups::lookup look_up = name_lookups::system_lookup();
   /// Called on each change: whether the servers respond and have a leader.
@@ -71,12 +79,19 @@ private:
     call* carries = nullptr; ///< null: none
     bool dialling = true;
     monotonic_time since; ///< time of dialling, or of its last request
+    relay_lane lane = relay_lane::clients;
   };
 
   void tick_later();
   void tick();
   void serve_waiting();
-  void dial();
+  void dial(relay_lane lane);
+  std::deque<call*>& queue_of(relay_lane lane) { return waiting_[static_cast<std::size_t>(lane)]; }
+  /// Number of connections that the lane may have.
+  std::size_t links_max(relay_lane lane) const;
+  /// Whether one more request that may wait would leave too few connections to the others.
+  bool too_many_wait() const;
+  void carry_next(link& l);
   std::optional<std::size_t> reachable_server(monotonic_time now) const;
   link* find(const server_connection& c);
   void connection_ready(server_connection& c);
@@ -117,7 +132,7 @@ private:
   server_heartbeats heartbeats_;
   std::list<std::shared_ptr<server_connection>> joining_;
   std::string last_failure_;
-  std::deque<call*> waiting_;
+  std::array<std::deque<call*>, 3> waiting_; ///< for a connection, by relay_lane
 
   std::unique_ptr<question> beat_, listing_, leaving_;
   monotonic_time next_beat_{}, beat_due_{}, next_listing_{}, next_rebalance_{};

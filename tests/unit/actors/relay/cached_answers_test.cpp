@@ -160,6 +160,7 @@ TEST_CASE("cache: the first request waits for servers, the next does not", "[cac
   // A blocking query waits for the next change.
   REQUIRE(w.servers.calls.size() == 1);
   CHECK(w.servers.calls.front()->request.target == "/v1/health/service/web?index=7&wait=60s");
+  CHECK(w.servers.calls.front()->request.waits);
   auto hit = w.ask("", service("web"));
   CHECK(hit->body == "[1]");
   CHECK(hit->header("X-Cache") == "HIT");

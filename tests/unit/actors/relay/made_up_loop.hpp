@@ -11,6 +11,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -36,6 +37,8 @@ struct made_up_server {
   };
 
   way accepts = way::accepts;
+  std::size_t connections_max = 4096; ///< further ones are accepted and closed
+  int closed = 0;                     ///< for this limit
   /// nullopt: no response for now, but the connection stays.
   std::function<std::optional<response>(const requested&)> answer = [](const requested&) {
     return response{200, "true"};
@@ -117,6 +120,10 @@ private:
       loop_.post([then = std::move(then), open = wire_->open] {
         then(open ? boost::system::error_code() : boost::asio::error::connection_refused);
       });
+      if (auto& server = loop_.servers_[wire_->port]; loop_.open_at(wire_->port) > server.connections_max) {
+        ++server.closed;
+        loop_.post([&loop = loop_, w = wire_] { loop.end(w, boost::asio::error::eof); });
+      }
     }
     void write(const std::string& bytes, done then) override {
       if (wire_->open) {
@@ -143,6 +150,12 @@ private:
     std::shared_ptr<wire> wire_ = std::make_shared<wire>();
   };
 
+  std::size_t open_at(std::uint16_t port) const {
+    return static_cast<std::size_t>(std::count_if(connections_.begin(), connections_.end(), [port](const auto& each) {
+      const auto w = each.lock();
+      return w && w->port == port && w->open;
+    }));
+  }
   void deliver(const std::shared_ptr<wire>& w) {
     if (!w->open || !w->reads || w->to_agent.empty())
       return;

@@ -266,6 +266,58 @@ TEST_CASE("the servers get a heartbeat of the agent every second", "[relay]") {
   CHECK(f.loop.server(1).times("PUT", alive) == before);
 }
 
+// Servers close connections above limits.http_max_conns_per_client. If clients' requests had all of
+// them, heartbeats would fail: after 5 s the node would be critical and would lose its locks.
+TEST_CASE("the heartbeat and registrations reach the servers while clients' requests wait without end", "[relay]") {
+  constexpr std::size_t accepted = 200, asked = accepted + 50, rounds = 10;
+  const bool waits = GENERATE(true, false); // false: they are as slow, but the agent cannot know
+  const std::size_t servers = GENERATE(1, 3);
+  INFO(servers << " servers, " << (waits ? "blocking queries" : "slow requests"));
+  fixture f(servers == 1 ? std::vector{at(1)} : std::vector{at(1), at(2), at(3)});
+  for (const std::uint16_t port : {1, 2, 3}) {
+    f.loop.server(port).connections_max = accepted;
+    f.loop.server(port).answer = [](const made_up_server::requested& a) {
+      return a.target == "/v1/x" ? std::nullopt : std::optional(made_up_server::response{200, "true"});
+    };
+  }
+  const auto received = [&](const std::string& method, const std::string& target) {
+    std::size_t n = 0;
+    for (const std::uint16_t port : {1, 2, 3})
+      n += f.loop.server(port).times(method, target);
+    return n;
+  };
+  f.loop.run_for(milliseconds{1000});
+  std::deque<asking_client> clients;
+  std::vector<std::unique_ptr<relayed_call>> calls;
+  for (std::size_t round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < asked / rounds; ++i) {
+      relayed_request r{"GET", "/v1/x", {}, {}, false};
+      r.waits = waits;
+      calls.push_back(f.relay->begin(std::move(r), clients.emplace_back()));
+    }
+    const auto beats = received("PUT", alive);
+    f.loop.run_for(milliseconds{2000});
+    CHECK(received("PUT", alive) >= beats + 2);
+  }
+  CHECK(f.answers == std::vector<bool>{true});
+  for (const std::uint16_t port : {1, 2, 3})
+    CHECK(f.loop.server(port).closed == 0);
+  const auto rejected = std::count_if(clients.begin(), clients.end(), [](const asking_client& c) {
+    return c.ended && c.status == 429 && c.body.find("too many requests wait at this client agent") == 0;
+  });
+  CHECK(received("GET", "/v1/x") == (waits ? 165 : 175));
+  CHECK(static_cast<std::size_t>(rejected) == (waits ? asked - 165 : 0));
+
+  asking_client registration, write;
+  relayed_request r{"PUT", "/v1/catalog/register", {}, {}, false};
+  r.lane = relay_lane::rows;
+  const auto registers = f.relay->begin(std::move(r), registration);
+  const auto writes = f.ask(write, "PUT", "/v1/kv/k");
+  f.loop.run_for(milliseconds{200});
+  CHECK(registration.ended);
+  CHECK(write.ended == waits);
+}
+
 // The log of an agent without servers must say why before it counts as failed.
 TEST_CASE("an agent that is not heard logs that in time, with the reason, and every 10 s", "[relay]") {
   const std::string line = "servers not reached; the node becomes critical after 5 s";
