@@ -14,8 +14,6 @@ namespace {
 constexpr std::size_t piece_bytes = 256u << 10;
 // Larger entries cost little less per byte, and with one large row more these stay below 1 MB.
 constexpr std::size_t batch_bytes = 256u << 10;
-// More fences than a cluster grants in fifty days at a thousand a second.
-constexpr std::uint64_t fences_after_archive = 1ULL << 32;
 
 constexpr auto not_ours = "failed to restore snapshot: state.bin is not one of this server's: ";
 
@@ -133,9 +131,7 @@ archive_unpacked snapshot_archives::unpack(unpack_archive& u) {
   r.input.erase(0, r.input.size() - rest.size());
   if (!r.begun && r.all.info()) {
     r.begun = true;
-    // What the archive's cluster granted later is not known. If all of it is lost, a new cluster
-    // begins below: its fences must exceed those, too.
-    answer.begins = state::restore_begin{r.id, log_index{r.all.info()->meta.index.value + fences_after_archive}};
+    answer.begins = state::restore_begin{r.id, r.all.info()->meta.index};
     answer.command = make_payload(wire::encode_command(*answer.begins));
     return answer;
   }
