@@ -25,6 +25,18 @@ std::uint64_t attempt_of(std::uint64_t read_number) {
   return read_number >> 1;
 }
 
+/// An entry travels in one frame with up to 1 MiB of others. A follower ends the
+/// connection at a larger frame, so a leader with such an entry loses its quorum for good.
+constexpr std::size_t command_bytes_max = wire::frame_bytes_max / 2;
+
+std::optional<std::string> too_large(const payload& command) {
+  if (command->size() <= command_bytes_max)
+    return std::nullopt;
+  PROBE("peer: command too large for the log");
+  return "command of " + std::to_string(command->size()) + " bytes, the log takes " +
+         std::to_string(command_bytes_max);
+}
+
 } // namespace
 
 forward::leadership raft_peer::leadership_now() {
@@ -110,10 +122,14 @@ void raft_peer::on_propose_write(const propose_write& p) {
       p.kind == wire::call_kind::remove_member ? agent_in_common_words(p.command) : in_common_words(p.command);
   // Rows of a restore do not name the level that they need, so an older leader fails to read them.
   const auto leader = leadership_now().elsewhere;
-  auto why = leader.is_zero() || p.kind != wire::call_kind::propose ? std::nullopt : not_understood(*command, leader);
+  auto why = too_large(command); // the forwarded one would not fit a frame, either
+  if (!why && !leader.is_zero() && p.kind == wire::call_kind::propose) {
+    why = not_understood(*command, leader);
+    if (why)
+      PROBE("peer: the leader is too old for a command");
+  }
   if (!why)
     return queue_call({{self_.id, p.id}, p.kind, std::move(command), queue_until()});
-  PROBE("peer: the leader is too old for a command");
   schedule_flush();
   respond({self_.id, p.id}, wire::call_outcome::refused, std::move(*why));
 }
@@ -125,6 +141,8 @@ void raft_peer::propose_here(std::vector<forward::queued_call> batch) {
     auto why = not_understood(*c.bytes);
     if (why && c.from.id.is_zero())
       log_upgrade(*why);
+    if (!why)
+      why = too_large(c.bytes);
     if (why)
       respond(c.from, wire::call_outcome::refused, std::move(*why));
     return why.has_value();

@@ -159,6 +159,38 @@ TEST_CASE("a write that the state machine rejects early costs no log entry", "[a
   CHECK(c.log(leader).kept().entries.size() == before);
 }
 
+// A follower ends the connection at a frame above 64 MiB: with such an entry the leader would lose
+// its quorum, after each restart again.
+TEST_CASE("a command that is too large for a frame is refused, and the next one is committed", "[actors][writes]") {
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto follower = c.all_but(leader).front();
+  const std::string value(wire::frame_bytes_max / 2 + 1, 'v');
+  const auto text = [&](const std::string& key) {
+    return "command of " + std::to_string(wire::encode_command(set_key(key, value)).size()) +
+           " bytes, the log takes 33554432";
+  };
+  for (const auto node : {leader, follower}) {
+    const auto r = c.written(c.put(node, "a", value));
+    CHECK(r.outcome == call_outcome::refused);
+    CHECK(r.text == text("a"));
+  }
+  CHECK(c.net().calls_forwarded_by(follower) == 0);
+  // A server of an earlier version forwards it.
+  c.net().inject(follower, leader,
+                 wire::forward_call{request_id{77}, wire::call_kind::propose,
+                                    make_payload(wire::encode_command(set_key("b", value)))});
+  REQUIRE(c.until([&] { return !c.net().sent<wire::forward_reply>(follower).empty(); }));
+  const auto replies = c.net().sent<wire::forward_reply>(follower);
+  CHECK(replies.back().second.id == request_id{77});
+  CHECK(replies.back().second.outcome == call_outcome::refused);
+  CHECK(replies.back().second.bytes == text("b"));
+  c.put_done(follower, "c", "1");
+  CHECK(c.stale(leader, "c") == "1");
+  CHECK(c.stale(leader, "a") == "(none)");
+  CHECK(c.stale(leader, "b") == "(none)");
+}
+
 TEST_CASE("forwarded_once: a call that was forwarded is never passed on", "[actors][writes][R24]") {
   // Two servers each believe that the other one leads. If they forwarded calls that were forwarded
   // to them, one write would travel in circles and be proposed each time that it passes a leader.
