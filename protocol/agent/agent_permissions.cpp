@@ -40,7 +40,7 @@ public:
     for (const auto& c : d.checks) { // their IDs may belong to another service
       if (auto why = replace_check(c.id))
         return why;
-      if (auto why = read_elsewhere(c))
+      if (auto why = read_aliased(c, d.service.id))
         return why;
     }
     return std::nullopt;
@@ -57,7 +57,7 @@ public:
     const auto* owner = d.service_id.empty() ? nullptr : registry_.service(d.service_id);
     if (auto why = owner != nullptr ? write_service(owner->row->service) : write_node())
       return why;
-    if (auto why = read_elsewhere(d))
+    if (auto why = read_aliased(d, {}))
       return why;
     return replace_check(d.id);
   }
@@ -76,16 +76,22 @@ public:
   std::optional<refused> operator()(const list_events&) const { return std::nullopt; }
 
 private:
-  /// An alias reads another node's health as this server. So registering it
-  /// needs the permission, by the name that a service's ID usually equals.
-  std::optional<refused> read_elsewhere(const check_definition& c) const {
-    if (!is_alias_elsewhere(c, node_))
+  /// An alias shows the health of its service and of that one's node to everybody who may read the
+  /// alias, so registering it needs the permission to read both. A service that is not registered
+  /// here counts by the name that its ID usually equals.
+  /// @param written ID of the service that the same request registers: it may be written
+  std::optional<refused> read_aliased(const check_definition& c, std::string_view written) const {
+    if (kind_of(c) != check_kind::alias)
       return std::nullopt;
-    if (!may_.node_read(c.alias_node))
-      return missing("node:read", c.alias_node);
-    if (!c.alias_service.empty() && !may_.service_read(c.alias_service))
-      return missing("service:read", c.alias_service);
-    return std::nullopt;
+    const bool elsewhere = is_alias_elsewhere(c, node_);
+    const auto node = elsewhere ? std::string_view(c.alias_node) : node_;
+    if (!may_.node_read(node))
+      return missing("node:read", node);
+    if (c.alias_service.empty() || (!elsewhere && same_id(c.alias_service, written)))
+      return std::nullopt;
+    const auto* aliased = elsewhere ? nullptr : registry_.service(c.alias_service);
+    const auto& name = aliased != nullptr ? aliased->row->service : c.alias_service;
+    return may_.service_read(name) ? std::nullopt : std::optional(missing("service:read", name));
   }
   std::optional<refused> write_service(const std::string& name) const {
     return may_.service_write(name) ? std::nullopt : std::optional(missing("service:write", name));

@@ -63,6 +63,7 @@ std::optional<reply> local_agent::handle(const request& r, local_time now, bool 
   if (may != nullptr)
     if (auto why = agent::refusal_of(r, registry_, node, *may))
       return *why;
+  registry_.refresh_aliases(); // what was restored may be new to them
   auto answer = std::visit(
       [&](const auto& each) -> std::optional<reply> {
         using requested = std::decay_t<decltype(each)>;
@@ -72,6 +73,7 @@ std::optional<reply> local_agent::handle(const request& r, local_time now, bool 
           return on(each, now);
       },
       r);
+  registry_.refresh_aliases();
   if (may != nullptr && answer)
     keep_visible(*answer, node, *may);
   return answer;

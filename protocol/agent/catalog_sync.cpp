@@ -3,6 +3,7 @@
 #include "protocol/agent/local_registry.hpp"
 #include "protocol/agent/member_catalog.hpp"
 #include "protocol/base/mutants.hpp"
+#include "protocol/state/answer_size.hpp"
 
 #include <algorithm>
 #include <unordered_map>
@@ -35,6 +36,10 @@ bool same(const state::check_record& a, const state::check_record& b, bool whate
          a.service_name == b.service_name && (whatever_output || a.output == b.output);
 }
 
+/// About the bytes of a service's checks in one command; further ones are written one by
+/// one. Half of what a server takes in a client agent's request.
+constexpr std::size_t step_bytes_max = 2u << 20;
+
 /// Indexes rows by their IDs in lower case: there may be thousands on both sides.
 template <class Row, class Id>
 std::unordered_map<std::string, Row> by_id(const std::vector<Row>& rows, Id id_of) {
@@ -65,10 +70,13 @@ sync_step local_registry::step_for(const std::string& id, held_service& s, const
   }
   auto r = registration();
   r.service = *s.row;
+  std::size_t bytes = 0;
   for (auto [it, end] = waiting.equal_range(id); it != end; ++it) {
     auto& [check_id, c] = *it->second;
-    if (c.definition.token != s.token)
+    const auto more = state::shown_bytes(*c.row);
+    if (c.definition.token != s.token || bytes + more > step_bytes_max)
       continue; // sent separately, after the service
+    bytes += more;
     c.in_flight = true;
     r.checks.push_back(*c.row);
     step.checks.emplace_back(check_id, c.version);
@@ -93,6 +101,7 @@ sync_step local_registry::step_for(const std::string& id, held_check& c) {
 }
 
 std::vector<sync_step> local_registry::unsynced(local_time now) {
+  refresh_aliases();
   std::vector<sync_step> steps;
   for (auto& [id, c] : checks_)
     if (c.output_due && *c.output_due <= now) {

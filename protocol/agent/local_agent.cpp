@@ -5,6 +5,7 @@
 #include "protocol/go_compat/quoting.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace belay::agent {
 
@@ -112,6 +113,7 @@ status local_agent::add_configured(service_definition d, local_time now) {
     return failure{*why};
   configured_.services.insert_or_assign(d.service.id, d);
   add_service(std::move(d), true, origin::configuration, now);
+  registry_.refresh_aliases();
   return done{};
 }
 
@@ -125,6 +127,7 @@ status local_agent::add_configured(check_definition d, local_time now) {
   auto added = add_check(d, origin::configuration, now);
   if (added)
     configured_.checks.insert_or_assign(d.id, std::move(d));
+  registry_.refresh_aliases();
   return added;
 }
 
@@ -148,6 +151,11 @@ bool local_agent::restore(stored_check c, local_time now) {
   if (!registry_.add_check(c.definition, origin::api))
     return false;
   schedule_.begin(id, c.definition, now);
+  // 0.2.0 kept what the check wanted to keep. A remark behind the output is not output.
+  constexpr std::size_t remark_bytes_max = 128;
+  const auto limit = static_cast<std::size_t>(registry_.output_limit(c.definition)) + remark_bytes_max;
+  if (c.output.size() > limit)
+    c.output = registry_.shown_output(id, c.output);
   if (c.valid_ns > 0)
     registry_.set_status(id, c.status, c.output, now);
   return true;
@@ -197,21 +205,25 @@ std::vector<local_agent::probe> local_agent::tick(local_time now) {
     reap(now);
     next_reap_ = now + reap_interval;
   }
+  registry_.refresh_aliases();
   std::vector<probe> probes;
   for (auto& r : due.runs)
-    if (const auto* c = registry_.check(r.id))
+    if (const auto* c = registry_.check(r.id)) {
       probes.push_back({std::move(r), c->definition});
+      auto& d = probes.back().definition;
+      d.output_bytes_max = registry_.output_limit(d);
+    }
   return probes;
 }
 
 void local_agent::reap(local_time now) {
-  std::vector<std::string> dead;
+  std::set<std::string> dead;
   registry_.for_each_check([&](const std::string&, const local_registry::check_entry& c) {
     if (c.definition.deregister_after_ns <= 0 || c.row->service_id.empty() || !c.critical_since)
       return;
     const auto after = std::max<local_time>(local_time{c.definition.deregister_after_ns}, deregister_after_min);
     if (now - *c.critical_since > after)
-      dead.push_back(c.row->service_id);
+      dead.insert(c.row->service_id);
   });
   for (const auto& id : dead)
     remove_service(id);
@@ -222,6 +234,7 @@ void local_agent::finished(const check_schedule::run& r, std::string_view status
   if (!schedule_.finished(r, status, now) || (status == "critical" && MUTANT(failed_probe_ignored)))
     return;
   registry_.set_status(r.id, status, output, now); // the probe truncated it, keeping the end
+  registry_.refresh_aliases();
   touched_.push_back({false, r.id});
 }
 

@@ -3,6 +3,7 @@
 #include "protocol/agent/alias_health.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace belay::agent {
 
@@ -117,9 +118,8 @@ void local_registry::add_service(service_definition d, bool replace_existing_che
   if (replace_existing_checks) {
     std::vector<std::string> not_mentioned;
     for (const auto& [check_id, c] : checks_) {
-      const bool mentioned = std::any_of(d.checks.begin(), d.checks.end(),
-                                         [&, &known = check_id](const check_definition& n) { return n.id == known; });
-      if (!c.deleted && c.row->service_id == id && !mentioned)
+      const auto named = [&, &known = check_id](const check_definition& n) { return n.id == known; };
+      if (!c.deleted && c.row->service_id == id && std::none_of(d.checks.begin(), d.checks.end(), named))
         not_mentioned.push_back(check_id);
     }
     for (const auto& check_id : not_mentioned)
@@ -135,7 +135,7 @@ void local_registry::add_service(service_definition d, bool replace_existing_che
     }
   for (auto& c : d.checks)
     put_check(std::move(c), &held, from);
-  refresh_aliases();
+  aliases_stale_ = true;
 }
 
 void local_registry::put_check(check_definition d, const held_service* service, origin from) {
@@ -161,7 +161,7 @@ void local_registry::put_check(check_definition d, const held_service* service, 
   }
   held.definition = std::move(d);
   if (kind_of(held.definition) == check_kind::alias)
-    aliases_.insert(row->check_id);
+    has_aliases_ = true;
   held.row = std::move(row);
   held.from = from;
   held.output_due.reset();
@@ -175,7 +175,7 @@ bool local_registry::remove_service(const std::string& id) {
   gone(it->second);
   // The catalog removes them together with the service.
   std::erase_if(checks_, [&](const auto& c) { return c.second.row->service_id == id; });
-  refresh_aliases();
+  aliases_stale_ = true;
   return true;
 }
 
@@ -188,7 +188,7 @@ status local_registry::add_check(check_definition d, origin from) {
     owner = &it->second;
   }
   put_check(std::move(d), owner, from);
-  refresh_aliases();
+  aliases_stale_ = true;
   return done{};
 }
 
@@ -197,14 +197,18 @@ bool local_registry::remove_check(const std::string& id) {
   if (it == checks_.end() || it->second.deleted)
     return false;
   gone(it->second);
-  refresh_aliases();
+  aliases_stale_ = true;
   return true;
 }
 
 std::string local_registry::shown_output(const std::string& id, std::string_view output) const {
   const auto* c = check(id);
-  const bool own_limit = c != nullptr && c->definition.output_bytes_max > 0;
-  return cut(output, own_limit ? c->definition.output_bytes_max : settings_.output_bytes_max);
+  return cut(output, c != nullptr ? output_limit(c->definition) : settings_.output_bytes_max);
+}
+
+std::int64_t local_registry::output_limit(const check_definition& d) const {
+  const auto usual = settings_.output_bytes_max;
+  return d.output_bytes_max > 0 ? std::min(d.output_bytes_max, usual) : usual;
 }
 
 bool local_registry::set_status(const std::string& id, std::string_view status, std::string_view output,
@@ -237,39 +241,38 @@ bool local_registry::set_status(const std::string& id, std::string_view status, 
   c.output_due.reset();
   changed(c);
   if (!output_alone)
-    refresh_aliases();
+    aliases_stale_ = true;
   return true;
 }
 
-std::pair<std::string, std::string> local_registry::aliased(const check_definition& d) const {
-  if (!d.alias_service.empty() && service(d.alias_service) == nullptr)
-    return {std::string(critical), alias_not_found(d, settings_.node.node)};
-  alias_health health(d);
-  for (const auto& [id, c] : checks_)
-    if (!c.deleted && id != d.id)
-      health.add(*c.row);
-  return {health.status(), health.output()};
-}
-
 void local_registry::refresh_aliases() {
-  // Aliases of aliases advance one step with each change, as in Consul with each round.
-  for (auto at = aliases_.begin(); at != aliases_.end();) {
-    const auto known = checks_.find(*at);
-    if (known == checks_.end() || known->second.deleted || kind_of(known->second.definition) != check_kind::alias) {
-      at = aliases_.erase(at);
+  if (!std::exchange(aliases_stale_, false) || !has_aliases_)
+    return;
+  grouped_checks checks;
+  std::vector<std::pair<std::size_t, held_check*>> aliases;
+  for (auto& [id, c] : checks_) {
+    if (c.deleted)
       continue;
-    }
-    ++at;
-    auto& c = known->second;
-    if (is_alias_elsewhere(c.definition, settings_.node.node))
-      continue; // it is looked up like a check that is run
-    auto [status, output] = aliased(c.definition);
+    const auto number = checks.add(c.row);
+    // One of another node is looked up like a check that is run.
+    if (kind_of(c.definition) == check_kind::alias && !is_alias_elsewhere(c.definition, settings_.node.node))
+      aliases.emplace_back(number, &c);
+  }
+  has_aliases_ = !aliases.empty();
+  // Aliases of aliases advance one step with each change, as in Consul with each round.
+  for (const auto& [number, alias] : aliases) {
+    auto& c = *alias;
+    const auto& d = c.definition;
+    const bool missing = !d.alias_service.empty() && service(d.alias_service) == nullptr;
+    auto [status, output] = missing ? std::pair(std::string(critical), alias_not_found(d, settings_.node.node))
+                                    : checks.health_of(d, number);
     if (c.row->status == status && c.row->output == output)
       continue;
     auto row = std::make_shared<state::check_record>(*c.row);
     row->status = std::move(status);
     row->output = std::move(output);
     c.row = std::move(row);
+    checks.replace(number, c.row);
     changed(c);
   }
 }

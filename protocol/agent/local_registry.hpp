@@ -47,10 +47,16 @@ public:
   bool remove_check(const std::string& id);
   /// Output of a TTL check, truncated to its limit. Probes truncate theirs, and keep the end.
   std::string shown_output(const std::string& id, std::string_view output) const;
+  /// Bytes of output that a check keeps: its own limit only lowers the agent's, as in Consul.
+  std::int64_t output_limit(const check_definition& d) const;
   /// A known check's result. @returns false: unknown
   bool set_status(const std::string& id, std::string_view status, std::string_view output, local_time now);
 
   void set_node_meta(state::string_map meta);
+
+  /// Aliases adopt what has changed since the last call. Call it after changes, before the
+  /// contents are read; unsynced() does.
+  void refresh_aliases();
 
   /// The registered spelling of the ID if they differ only in case; else `id`.
   std::string registered_service_id(const std::string& id) const;
@@ -120,9 +126,6 @@ private:
     s.not_before = local_time{0};
   }
   void put_check(check_definition d, const held_service* service, origin from);
-  void refresh_aliases();
-  /// Status and output that an alias check adopts.
-  std::pair<std::string, std::string> aliased(const check_definition& d) const;
   using checks_by_owner = std::multimap<std::string_view, std::pair<const std::string, held_check>*>;
   sync_step step_for(const std::string& id, held_service& s, const checks_by_owner& waiting);
   sync_step step_for(const std::string& id, held_check& c);
@@ -133,7 +136,8 @@ private:
   sync_state node_{true}; // the leader registers its members, but does not know their metadata
   std::map<std::string, held_service, folded_less> services_;
   std::map<std::string, held_check, folded_less> checks_;
-  std::set<std::string, folded_less> aliases_; ///< IDs of alias checks, and possibly of former ones
+  bool has_aliases_ = false;   ///< of this node; possibly former ones
+  bool aliases_stale_ = false; ///< refresh_aliases() has work
   std::uint64_t versions_ = 0;
 };
 

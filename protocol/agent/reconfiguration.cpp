@@ -110,6 +110,7 @@ status local_agent::reconfigure(configured_definitions d, local_time now) {
     configure(s, now);
   for (const auto& [id, c] : defined->checks)
     configure(c, now);
+  registry_.refresh_aliases();
   configured_ = std::move(*defined);
   if (meta)
     registry_.set_node_meta(*meta);

@@ -1,5 +1,7 @@
 #include "protocol/agent/alias_health.hpp"
 #include "protocol/agent/probe_request.hpp"
+#include "protocol/base/random.hpp"
+#include "tests/harness/cpu_time.hpp"
 #include "tests/unit/protocol/agent/agent_driver.hpp"
 
 using namespace belay::agent;
@@ -55,6 +57,34 @@ TEST_CASE("output is cut to its limit, and marked") {
   d.ask(register_check{small});
   d.ask(update_check{"s", "passing", "abcd"});
   CHECK(d.output_of("s") == "abc ... (captured 3 of 4 bytes)");
+}
+
+// 512 aliases of a check with 4 MB of output took 2 GB.
+TEST_CASE("a check's own limit of output only lowers the agent's, as in Consul") {
+  agent_driver d;
+  auto large = ttl_check("c", 10s);
+  large.output_bytes_max = 4'000'000;
+  d.ask(register_check{large});
+  d.ask(update_check{"c", "passing", std::string(5000, 'b')});
+  const auto cut = std::string(4096, 'b') + " ... (captured 4096 of 5000 bytes)";
+  CHECK(d.output_of("c") == cut);
+
+  for (const auto limit : {std::int64_t{0}, std::int64_t{7}, std::int64_t{4'000'000}}) {
+    auto probed = tcp_check("t", 10s);
+    probed.output_bytes_max = limit;
+    d.ask(register_check{probed});
+    const auto probes = d.agent.tick(d.now += 10s);
+    REQUIRE(probes.size() == 1);
+    CHECK(probes[0].definition.output_bytes_max == (limit == 7 ? 7 : 4096));
+    CHECK(d.agent.registry().check("t")->definition.output_bytes_max == limit);
+  }
+  // 0.2.0 has stored more; what is within the limit, with its remark, is not cut again.
+  agent_driver later;
+  REQUIRE(later.agent.restore(stored_check{large, "passing", std::string(3'900'000, 'b'), 1'000'000'000}, later.now));
+  CHECK(later.output_of("c") == std::string(4096, 'b') + " ... (captured 4096 of 3900000 bytes)");
+  large.id = "d";
+  REQUIRE(later.agent.restore(stored_check{large, "passing", cut, 1'000'000'000}, later.now));
+  CHECK(later.output_of("d") == cut);
 }
 
 // `Captured 4096 of 5004 bytes` and the output's end, which has the error, are the probe's.
@@ -227,6 +257,56 @@ TEST_CASE("an alias check follows the service it names") {
   CHECK(d.status_of("a") == "critical");
 }
 
+TEST_CASE("an alias keeps 8 KiB of output") {
+  agent_driver d;
+  auto named = ttl_check("w", 10s);
+  named.name = std::string(100'000, 'w');
+  d.ask(register_service{service_named("web", {named})});
+  check_definition alias;
+  alias.id = alias.name = "a";
+  alias.alias_service = "web";
+  d.ask(register_check{alias});
+  CHECK(d.output_of("a") ==
+        "Aliased check \"" + std::string(8192 - 15, 'w') + " ... (captured 8192 of 100026 bytes)");
+}
+
+// Each change of a status took aliases times checks on the HTTP thread: 3 s with 10,000 of each.
+TEST_CASE("a change of a status costs aliases and checks together, not their product") {
+  using belay::harness::least_cpu_time;
+  const auto measured = [](int count) {
+    agent_driver d;
+    std::vector<check_definition> checks, aliases;
+    for (int i = 0; i < count; ++i) {
+      auto c = ttl_check("c" + std::to_string(i), 10s);
+      c.status = "passing";
+      checks.push_back(c);
+      check_definition alias;
+      alias.id = alias.name = "a" + std::to_string(i);
+      alias.alias_service = "web";
+      aliases.push_back(alias);
+    }
+    d.ask(register_service{service_named("web", std::move(checks))});
+    d.ask(register_service{service_named("other", std::move(aliases))});
+    bool up = false;
+    const auto flip = least_cpu_time([&] {
+      d.ask(update_check{"c0", up ? "passing" : "critical", ""});
+      up = !up;
+    });
+    CHECK(d.status_of("a1") == (up ? "critical" : "passing"));
+    d.now += 9s;
+    d.ask(update_check{"c0", "passing", ""});
+    d.now += 2s;
+    const auto expire = least_cpu_time([&] { d.agent.tick(d.now); }, 1); // all but one
+    CHECK(d.output_of("a1") == "Aliased check \"c1\" failing: TTL expired");
+    return std::array{flip, expire};
+  };
+  // 10 times of both; the square of that is 100.
+  CHECK(belay::harness::holds_once([&] {
+    const auto few = measured(500), many = measured(5000);
+    return many[0] < 30 * few[0] && many[1] < 30 * few[1];
+  }));
+}
+
 TEST_CASE("an alias of another node is looked up every second, and follows its health") {
   agent_driver d;
   d.ask(register_service{service_named("web", {ttl_check("w", 10s)})});
@@ -292,6 +372,37 @@ TEST_CASE("an alias sums up the checks of a node and of one of its services") {
   CHECK(none.status() == "critical");
   CHECK(none.output() == "Aliased check \"n2\" failing: out");
   CHECK(alias_not_found(alias, "other") == "Service web could not be found on node other");
+}
+
+// Many checks are looked up in groups; alias_health adds them one by one.
+TEST_CASE("aliases of this node sum up the same checks as those of another node, without themselves") {
+  belay::seeded_random random(GENERATE(range(1, 40)));
+  const auto any = [&](std::initializer_list<const char*> of) {
+    return std::string(*(of.begin() + static_cast<std::ptrdiff_t>(random.below(of.size()))));
+  };
+  grouped_checks grouped;
+  std::vector<check_definition> aliases;
+  std::vector<belay::state::check_ptr> rows;
+  for (std::size_t i = 0; i < 12; ++i) {
+    auto row = std::make_shared<belay::state::check_record>();
+    row->name = std::to_string(i);
+    row->service_id = any({"", "web", "WEB", "db"});
+    row->status = any({"passing", "passing", "passing", "warning", "critical"});
+    aliases.emplace_back().alias_service = any({"", "web", "Db"});
+    rows.push_back(row);
+    CHECK(grouped.add(row) == i);
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    alias_health expected(aliases[i]);
+    for (std::size_t other = 0; other < rows.size(); ++other)
+      if (other != i)
+        expected.add(*rows[other]);
+    CHECK(grouped.health_of(aliases[i], i) == std::pair(expected.status(), expected.output()));
+    auto row = std::make_shared<belay::state::check_record>(*rows[i]);
+    row->status = expected.status();
+    rows[i] = row;
+    grouped.replace(i, row);
+  }
 }
 
 TEST_CASE("an HTTP check whose request could not be sent, or would be two, is rejected at registration") {

@@ -187,8 +187,42 @@ TEST_CASE("an alias of another node needs permission to read there") {
         "403 Permission denied: Missing service:read on db");
   const std::string db_read = R"(service "db" { policy = "read" })";
   CHECK(a.refusal(register_check{d}, web_write + other_read + db_read) == "");
-  d.alias_node = "n1"; // for its own node no permission is needed, as in Consul
-  CHECK(a.refusal(register_check{d}, web_write) == "");
+}
+
+// A service's token could read the output of all checks of its node. Consul requires nothing here.
+TEST_CASE("an alias of this node needs permission to read it and the aliased service") {
+  furnished a;
+  a.ask(register_service{service_with_id("db-2", "db"), false});
+  check_definition d;
+  d.name = d.id = "alias";
+  d.service_id = "web";
+  d.alias_service = GENERATE("db", "DB-2");
+  d.alias_node = GENERATE("", "N1");
+  const std::string node_read = R"(node "n1" { policy = "read" })";
+  const std::string db_read = R"(service "db" { policy = "read" })";
+  auto s = service_named("web", {d});
+  s.checks.front().service_id.clear();
+  for (const auto& r : {request(register_check{d}), request(register_service{s, false})}) {
+    CHECK(a.refusal(r, web_write + db_read) == "403 Permission denied: Missing node:read on n1");
+    CHECK(a.refusal(r, web_write + node_read) == "403 Permission denied: Missing service:read on db");
+    CHECK(a.agent.registry().check("alias") == nullptr);
+  }
+  for (const auto& r : {request(register_check{d}), request(register_service{s, false})})
+    CHECK(a.refusal(r, web_write + node_read + db_read) == "");
+}
+
+TEST_CASE("an alias of a service that is not registered is permitted by its ID, one of its own service by the write") {
+  furnished a;
+  check_definition d;
+  d.name = d.id = "alias";
+  d.alias_service = "later";
+  const std::string node_read = R"(node "n1" { policy = "read" })";
+  auto s = service_with_id("later", "web");
+  s.checks = {d};
+  CHECK(a.refusal(register_service{s, false}, web_write + node_read) == "");
+  d.alias_service = "never";
+  d.service_id = "web";
+  CHECK(a.refusal(register_check{d}, web_write + node_read) == "403 Permission denied: Missing service:read on never");
 }
 
 // The catalog ignores the case of IDs, so a service's token could overwrite all others.

@@ -1,3 +1,4 @@
+#include "protocol/state/answer_size.hpp"
 #include "tests/harness/cpu_time.hpp"
 #include "tests/unit/protocol/agent/agent_driver.hpp"
 
@@ -97,6 +98,45 @@ TEST_CASE("a service and its checks reach the catalog in one write, and leave it
   CHECK(d.services.empty());
   CHECK(d.checks.empty());
   CHECK(d.agent.registry().in_sync());
+}
+
+// A follower ends the connection at a frame above 64 MiB, and so does every other one.
+TEST_CASE("a service with many large checks is written in several commands, all of which fit a frame") {
+  agent_driver d;
+  std::vector<check_definition> checks;
+  for (int i = 0; i < 512; ++i) {
+    auto c = ttl_check("c" + std::to_string(i), 10s);
+    c.output_bytes_max = 4'000'000;
+    checks.push_back(c);
+  }
+  auto s = service_named("web", checks);
+  d.ask(register_service{s});
+  for (const auto& c : checks)
+    d.ask(update_check{c.id, "critical", std::string(3'900'000, 'o')});
+  check_definition alias;
+  alias.alias_service = "web";
+  for (int i = 0; i < 512; ++i) {
+    alias.id = alias.name = "a" + std::to_string(i);
+    alias.notes = std::string(10'000, 'n'); // without a limit of its own
+    alias.service_id = "web";
+    d.ask(register_check{alias});
+  }
+  s.service.tags.emplace().push_back("one more");
+  d.ask(register_service{s});
+  std::size_t largest = 0, rounds = 0;
+  for (; !d.agent.registry().in_sync() && rounds < 3; ++rounds)
+    for (const auto& step : d.agent.registry().unsynced(d.now)) {
+      std::size_t bytes = 0;
+      for (const auto& c : std::get<state::catalog_register>(step.command).checks)
+        bytes += state::shown_bytes(c); // more than encoded
+      largest = std::max(largest, bytes);
+      d.apply(step);
+      d.agent.registry().settled(step, true);
+    }
+  CHECK(rounds == 2); // the service first
+  CHECK(largest > 1 << 20);
+  CHECK(largest < 4 << 20);
+  CHECK(d.checks.size() == 1024);
 }
 
 TEST_CASE("changes during a write are written again; failed ones, too") {

@@ -159,7 +159,7 @@ constexpr request_rule rules_by_request[] = {
      "`service:read` of each check's service; `node:read` of this node for the node's checks"},
     {"/v1/agent/check/register", "PUT",
      "`service:write` of the check's service, or `node:write` of this node for a node's check; the same for the check "
-     "that it replaces; for an alias check of another node, also `node:read` and `service:read` there"},
+     "that it replaces; for an alias check, also `node:read` and `service:read` of what it follows"},
     {"/v1/agent/check/deregister/", "PUT", changes_check},
     {"/v1/agent/check/pass/", "PUT", changes_check},
     {"/v1/agent/check/warn/", "PUT", changes_check},
