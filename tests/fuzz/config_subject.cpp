@@ -8,6 +8,7 @@
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 namespace belay::fuzz {
 
@@ -34,6 +35,23 @@ void check_locations(const file_locations& locations, const json::value& v, std:
     check_locations(locations.elements[i], v.get_array()[i], lines, bytes);
 }
 
+/// Whether they are equal, but for the last digits of a double: Boost.JSON does not read each one as
+/// it was written.
+bool are_alike(const json::value& a, const json::value& b) {
+  if (const auto* one = a.if_double(); one != nullptr && b.is_double())
+    return std::abs(*one - b.get_double()) <= 1e-15 * std::abs(*one);
+  if (const auto* list = a.if_array(); list != nullptr && b.is_array())
+    return std::equal(list->begin(), list->end(), b.get_array().begin(), b.get_array().end(), are_alike);
+  const auto* members = a.if_object();
+  if (members == nullptr || !b.is_object())
+    return a == b;
+  return members->size() == b.get_object().size() &&
+         std::all_of(members->begin(), members->end(), [&](const auto& each) {
+           const auto* other = b.get_object().if_contains(each.key());
+           return other != nullptr && are_alike(each.value(), *other);
+         });
+}
+
 } // namespace
 
 config_finding fuzz_config(std::string_view bytes) {
@@ -53,7 +71,7 @@ config_finding fuzz_config(std::string_view bytes) {
   // Its values, written as JSON, are read as the same values.
   const auto again = parse_config_json(json::serialize(response.values));
   HOLDS(std::holds_alternative<config_text>(again));
-  HOLDS(std::get<config_text>(again).values == response.values);
+  HOLDS(are_alike(response.values, std::get<config_text>(again).values));
   return response.values.empty() ? config_finding::empty : config_finding::read;
 }
 
