@@ -33,8 +33,7 @@ std::optional<std::string> too_large(const payload& command) {
   if (command->size() <= command_bytes_max)
     return std::nullopt;
   PROBE("peer: command too large for the log");
-  return "command of " + std::to_string(command->size()) + " bytes, the log takes " +
-         std::to_string(command_bytes_max);
+  return "command of " + std::to_string(command->size()) + " bytes, the log takes " + std::to_string(command_bytes_max);
 }
 
 } // namespace

@@ -180,6 +180,7 @@ void decode_service_definition(go_compat::json_decoder& d, const value& v, agent
       return name != "service" && decode_service_member(d, name, each, owner, out.service);
     return true;
   });
+  bound_tags(d, out.service, out.checks.size());
 }
 
 } // namespace belay::http

@@ -155,6 +155,18 @@ bool decode_service_member(go_compat::json_decoder& d, const std::string& name, 
   return decode_service_member(name, out, {{d, each, owner}, false});
 }
 
+void bound_tags(go_compat::json_decoder& d, const state::service_record& s, std::size_t checks) {
+  constexpr std::size_t tag_bytes = 32; // of its object
+  std::size_t bytes = 0;
+  if (s.tags)
+    for (const auto& each : *s.tags)
+      bytes += each.size() + tag_bytes;
+  if (bytes > tag_bytes_max)
+    d.fail("Service.Tags has more than " + std::to_string(tag_bytes_max) + " bytes");
+  else if (bytes * checks > copied_tag_bytes_max)
+    d.fail("Service.Tags has more than " + std::to_string(copied_tag_bytes_max) + " bytes in all checks");
+}
+
 void decode_service(go_compat::json_decoder& d, const value& v, std::string_view owner, state::service_record& out,
                     catalog_source source) {
   d.object(v, "struct field " + std::string(owner) + " of type structs.NodeService",

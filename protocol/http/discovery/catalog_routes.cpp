@@ -59,6 +59,8 @@ void decode_registration(go_compat::json_decoder& d, const value& v, state::cata
   });
   if (single)
     out.checks.push_back(std::move(*single));
+  if (out.service)
+    bound_tags(d, *out.service, out.checks.size());
 }
 
 void decode_deregistration(go_compat::json_decoder& d, const value& v, std::string& datacenter,

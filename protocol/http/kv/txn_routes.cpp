@@ -93,6 +93,7 @@ operation decode_service_op(go_compat::json_decoder& d, const value& v) {
       return false;
     return true;
   });
+  bound_tags(d, op.service);
   return with_catalog_verb(std::move(op), verb, "Service");
 }
 

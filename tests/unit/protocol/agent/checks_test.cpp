@@ -266,8 +266,7 @@ TEST_CASE("an alias keeps 8 KiB of output") {
   alias.id = alias.name = "a";
   alias.alias_service = "web";
   d.ask(register_check{alias});
-  CHECK(d.output_of("a") ==
-        "Aliased check \"" + std::string(8192 - 15, 'w') + " ... (captured 8192 of 100026 bytes)");
+  CHECK(d.output_of("a") == "Aliased check \"" + std::string(8192 - 15, 'w') + " ... (captured 8192 of 100026 bytes)");
 }
 
 // Each change of a status took aliases times checks on the HTTP thread: 3 s with 10,000 of each.

@@ -244,3 +244,35 @@ TEST_CASE("a body with many errors costs little more than one without", "[B2]") 
            20 * least("/v1/agent/service/register", with_port("1"));
   }));
 }
+
+// Each check had a copy: 3 MB of tags and a thousand checks took gigabytes in every server.
+TEST_CASE("the tags of a service have a bound in bytes, also with all of its checks", "[B2]") {
+  const auto tags = [](std::size_t n, std::size_t bytes) {
+    return R"("Tags":[)" + comma_list("\"" + std::string(bytes, 't') + "\"", n) + "]";
+  };
+  const auto in_agent = [&](const std::string& more) {
+    return router_text("PUT", "/v1/agent/service/register", R"({"Name":"x",)" + more + "}");
+  };
+  const auto in_catalog = [&](const std::string& of_service, const std::string& more) {
+    return router_text("PUT", "/v1/catalog/register",
+                       R"({"Node":"n","Address":"a","Service":{"Service":"x",)" + of_service + "}" + more + "}");
+  };
+  const auto in_transaction = [&](const std::string& more) {
+    return router_text("PUT", "/v1/txn",
+                       R"([{"Service":{"Verb":"set","Node":"n","Service":{"Service":"x",)" + more + "}}}]");
+  };
+  for (const auto& fits : {tags(1000, 10), tags(1, 60'000)}) {
+    CHECK(in_agent(fits).empty());
+    CHECK(in_catalog(fits, "").empty());
+    CHECK(in_transaction(fits).empty());
+  }
+  for (const auto& large : {tags(2000, 10), tags(1, 66'000), tags(2100, 0)}) {
+    const std::string why = "400 Request decode failed: Service.Tags has more than 65536 bytes";
+    CHECK(in_agent(large) == why);
+    CHECK(in_catalog(large, "") == why);
+    CHECK(in_transaction(large).find("Service.Tags has more than 65536 bytes") != std::string::npos);
+  }
+  const auto checks = [](std::size_t n) { return R"(,"Checks":[)" + comma_list(R"({"Name":"c"})", n) + "]"; };
+  CHECK(in_catalog(tags(1, 60'000), checks(1000)).empty());
+  CHECK(in_catalog(tags(1, 60'000), checks(2000)).find("67108864 bytes in all checks") != std::string::npos);
+}
