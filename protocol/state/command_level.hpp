@@ -42,6 +42,12 @@ inline bool has_capitals(std::string_view accessor) {
   return folded(accessor) != accessor;
 }
 
+/// Whether the reply has rows. With an idempotency key the command has no effect if they are too
+/// large to be kept.
+inline bool replies_with_rows(const plain_command& c) {
+  return std::holds_alternative<txn>(c) || std::holds_alternative<fenced_txn>(c);
+}
+
 /// Whether the rules of the command changed with client_address_level.
 inline bool has_client(const plain_command& c) {
   if (const auto* set = std::get_if<acl_token_set>(&c))
@@ -53,6 +59,9 @@ inline bool has_client(const plain_command& c) {
   return std::holds_alternative<claim_ask>(c) || std::holds_alternative<claim_release>(c) ||
          std::holds_alternative<claim_transfer>(c) || std::holds_alternative<claim_limit_unset>(c) ||
          std::holds_alternative<guard_set>(c);
+}
+inline bool has_client(const command& c) {
+  return has_client(static_cast<const plain_command&>(c)) || (c.once && replies_with_rows(c));
 }
 
 inline feature_level level_of(const session_record& s) {

@@ -333,6 +333,19 @@ reply run(applying& a, const Command& c) {
   return apply_access(a, c);
 }
 
+reply run_any(applying& a, const plain_command& c) {
+  return std::visit([&](const auto& each) { return run(a, each); }, c);
+}
+
+/// Runs the command. It has no effect if its rows, hidden ones too, are too large to be kept.
+reply run_unless_too_large(applying& a, const plain_command& c) {
+  auto answer = run_any(a, c); // a transaction undoes itself
+  if (!is_too_large(answer))
+    return answer;
+  PROBE("once: a write has no effect because its reply is too large");
+  return once_refusal{once_error::answer_size, {}};
+}
+
 std::optional<reply> early(const tables& t, const kv_write& c, cluster_time now) {
   if (c.op.verb == kv_verb::lock) {
     if (auto until = t.delays.blocked_until(c.op.key, now)) {
@@ -483,7 +496,7 @@ reply machine::impl::carry_out_once(applying& a, const command& c) {
     return seal_outcome(a, *scope, *seal);
   a.keeps_answer = true;
   auto answer = carry_out_allowed(a, c);
-  if (is_too_large(answer))
+  if (std::holds_alternative<once_refusal>(answer) || is_too_large(answer))
     return once_refusal{once_error::answer_size, {}};
   keep_outcome(a, *scope, *c.once, answer);
   return answer;
@@ -494,7 +507,9 @@ reply machine::impl::carry_out_allowed(applying& a, const command& c) {
     return put_in_force(a, *commit);
   if (!a.claims_in_use() && needs_claims(c))
     t->indexes.set(index_kind::claims, a.index);
-  auto answer = std::visit([&](const auto& each) { return run(a, each); }, static_cast<const plain_command&>(c));
+  // Entries of 0.2.0 keep their decisions: only visible rows count.
+  const bool bounded = a.keeps_answer && c.client_address && replies_with_rows(c);
+  auto answer = bounded ? run_unless_too_large(a, c) : run_any(a, c);
   look_ahead(c, answer);
   if (auto* results = std::get_if<txn_reply>(&answer); results != nullptr && c.by)
     keep_visible(*t, *c.by, now, *results);

@@ -407,6 +407,9 @@ std::string encode_command(const state::command& c) {
 
 namespace {
 
+/// Also decodes an address that only the tags around the bytes may permit (has_client).
+std::optional<state::command> decode_any(std::string_view bytes);
+
 std::optional<state::command> decode_on_behalf(byte_reader& r, const command_needs& needs, bool authorized) {
   state::auth_context by;
   read_record(r, by);
@@ -418,7 +421,7 @@ std::optional<state::command> decode_on_behalf(byte_reader& r, const command_nee
   const auto inner = r.ok() ? needs_of(plain) : std::nullopt;
   if (!inner || level_on_behalf(authorized_at, inner->level) != needs.level)
     return std::nullopt;
-  auto c = kind_of(plain) == around::name ? std::nullopt : decode_command(plain);
+  auto c = kind_of(plain) == around::name ? std::nullopt : decode_any(plain);
   if (c) {
     c->by = std::move(by);
     c->authorized_at = authorized_at;
@@ -430,7 +433,7 @@ std::optional<state::command> decode_once(byte_reader& r, const command_needs& n
   state::once_request once_part;
   read_record(r, once_part);
   const auto plain = r.raw(r.remaining());
-  auto c = r.ok() && kind_of(plain) > around::once ? decode_command(plain) : std::nullopt;
+  auto c = r.ok() && kind_of(plain) > around::once ? decode_any(plain) : std::nullopt;
   if (!c)
     return std::nullopt;
   c->once = std::move(once_part);
@@ -440,8 +443,8 @@ std::optional<state::command> decode_once(byte_reader& r, const command_needs& n
 std::optional<state::command> decode_addressed(byte_reader& r, const command_needs& needs) {
   auto address = r.text();
   const auto plain = r.raw(r.remaining());
-  auto c = r.ok() && kind_of(plain) > around::address ? decode_command(plain) : std::nullopt;
-  if (!c || !is_client_address(address) || !state::has_client(*c))
+  auto c = r.ok() && kind_of(plain) > around::address ? decode_any(plain) : std::nullopt;
+  if (!c || !is_client_address(address))
     return std::nullopt;
   c->client_address = std::move(address);
   return state::level_of(*c) == needs.level ? std::move(c) : std::nullopt;
@@ -464,9 +467,7 @@ std::optional<state::command> decode_plain(std::string_view bytes, bool counting
   return c;
 }
 
-} // namespace
-
-std::optional<state::command> decode_command(std::string_view bytes) {
+std::optional<state::command> decode_any(std::string_view bytes) {
   byte_reader r(bytes);
   const auto needs = get_needs(r);
   if (!needs || needs->level > state::own_level)
@@ -489,6 +490,13 @@ std::optional<state::command> decode_command(std::string_view bytes) {
     break;
   }
   return decode_plain(bytes, false);
+}
+
+} // namespace
+
+std::optional<state::command> decode_command(std::string_view bytes) {
+  auto c = decode_any(bytes);
+  return c && (!c->client_address || state::has_client(*c)) ? std::move(c) : std::nullopt;
 }
 
 std::optional<std::string> without_authorization(std::string_view bytes) {

@@ -141,7 +141,9 @@ kv_model::received kv_model::carry_out_once(draft& d, const state::command& comm
   plain.once.reset();
   plain.by.reset();
   plain.authorized_at = {};
-  const auto request = wire::encode_command(plain);
+  auto anonymous = plain;
+  anonymous.client_address.reset(); // a copy may have another one, or none
+  const auto request = wire::encode_command(anonymous);
   if (const auto known = outcomes_.find(key)) {
     if (seal == nullptr && known->is_void())
       return refused(state::once_error::sealed);

@@ -1,6 +1,7 @@
 #include "protocol/wire/command_codec.hpp"
 
 #include "protocol/base/random.hpp"
+#include "protocol/state/command_level.hpp"
 #include "protocol/state/row_hash.hpp"
 
 #include <catch2/catch.hpp>
@@ -391,6 +392,43 @@ TEST_CASE("the address of a client can be left out for older servers") {
       damaged[bytes.find("192.0.2.1")] = ' ';
       CHECK_FALSE(decode_command(damaged));
     }
+}
+
+// From level 8 on they have no effect if their reply is too large to be kept.
+TEST_CASE("a transaction has the address of a client if it takes effect once") {
+  const plain_command commands[] = {txn{}, fenced_txn{{{fence_op{}}}}, txn{{full_op(kv_verb::add)}}};
+  for (const auto& plain : commands) {
+    INFO(plain.index());
+    command c;
+    static_cast<plain_command&>(c) = plain;
+    c.client_address = "192.0.2.1";
+    CHECK_FALSE(has_client(c));
+    c.once = once_request{"k", {1, 2}, {}};
+    for (const bool by_token : {false, true}) {
+      if (by_token)
+        c.by = auth_context{"secret", false, "dc1"};
+      const auto bytes = encode_command(c);
+      CHECK(needs_of(bytes)->level == client_address_level);
+      const auto decoded = decode_command(bytes);
+      REQUIRE(decoded);
+      CHECK(decoded->client_address == c.client_address);
+      CHECK(decoded->once->key == "k");
+      CHECK(encode_command(*decoded) == bytes);
+      const auto without = without_client_address(bytes);
+      REQUIRE(without);
+      CHECK(needs_of(*without)->level < client_address_level);
+      CHECK_FALSE(decode_command(*without)->client_address);
+    }
+    // Without the key it has none.
+    command marked = claim_release{"n", "i"};
+    marked.client_address = "192.0.2.1";
+    const auto release = encode_command(claim_release{"n", "i"});
+    const auto address = encode_command(marked);
+    c.once.reset();
+    c.by.reset();
+    c.client_address.reset();
+    CHECK_FALSE(decode_command(address.substr(0, address.size() - release.size()) + encode_command(c)));
+  }
 }
 
 // A sender cannot give a scope to a command that has none, or a second scope to one that has.

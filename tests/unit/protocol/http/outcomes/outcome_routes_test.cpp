@@ -35,6 +35,29 @@ state::once_request mark_of(const action& a) {
 
 } // namespace
 
+TEST_CASE("with a key, requests whose response may be too large to be kept carry the network of their client") {
+  auto acls = usual_settings();
+  acls.acl_enabled = true;
+  struct row {
+    const char *target, *body;
+    bool carries;
+  };
+  const row rows[] = {
+      {"/v1/txn", R"([{"KV":{"Verb":"set","Key":"a","Value":""}}])", true},
+      {"/v1/kv/a", "v", false},
+      {"/v1/session/create", "{}", false},
+  };
+  for (const auto& r : rows) {
+    INFO(r.target);
+    const auto address = [&](const action& a) {
+      REQUIRE(std::holds_alternative<write_request>(a));
+      return std::get<write_request>(a).command.client_address;
+    };
+    CHECK(address(keyed("PUT", r.target, r.body, "k-1", acls)).has_value() == r.carries);
+    CHECK_FALSE(address(ask("PUT", r.target, r.body, {}, acls).action).has_value());
+  }
+}
+
 TEST_CASE("which requests take an idempotency key: table") {
   struct row {
     const char *method, *target, *body;

@@ -44,6 +44,12 @@ std::string value_of(const driver& d, const std::string& key) {
   return entry ? std::string(*entry->value) : "none";
 }
 
+/// As a server writes it when all members have client_address_level.
+command addressed(command c) {
+  c.client_address = "192.0.2.1";
+  return c;
+}
+
 outcome_ptr outcome(const driver& d, const std::string& key) {
   return std::get<outcome_view>(d.m.evaluate(outcome_read{key}).data).row;
 }
@@ -177,6 +183,38 @@ TEST_CASE("a transaction whose response is too large to be kept is not executed"
   CHECK(d.m.key_count() == keys);
   CHECK(outcome(d, "l") == nullptr);
   CHECK(response(d.apply(large)) == "35 results, 0 errors"); // without a key
+}
+
+// All rows were too large, so it was rolled back. The visible ones were not, so 200 was kept.
+TEST_CASE("a transaction is not executed either if most of its response is hidden from its token") {
+  acl_driver d;
+  const auto secret = d.token(R"(key_prefix "a/" { policy = "write" })");
+  d.set("secret", std::string(5000, 'x'));
+  d.apply(claims_alarm{d.now}); // the first command about claims leaves a mark
+  for (const bool fenced : {false, true}) {
+    INFO(fenced);
+    std::vector<txn_op> ops{op_on(kv_verb::set, "a/x"), op_on(kv_verb::get, "secret")};
+    const auto transaction = [&](const std::string& key) {
+      auto c = fenced ? once(d, key, fenced_txn{{ops}}) : once(d, key, txn{ops});
+      c.once->key += fenced ? "-fenced" : "";
+      c.by = d.by(secret);
+      return c;
+    };
+    const auto before = d.m.digest();
+    for (int copy = 0; copy < 2; ++copy) {
+      CHECK(response(d.apply(addressed(transaction("k")))) == "answer-size");
+      CHECK(d.changed.empty());
+      CHECK(d.m.digest() == before);
+    }
+    // An entry of 0.2.0 is decided as by 0.2.0.
+    CHECK(response(d.apply(transaction("old"))) == "1 results, 0 errors");
+    CHECK(response(d.apply(transaction("old"))) == "again: 1 results, 0 errors");
+    CHECK(value_of(d, "a/x") == "none");
+    ops.pop_back();
+    CHECK(response(d.apply(addressed(transaction("k")))) == "1 results, 0 errors"); // the key was not used
+    CHECK(value_of(d, "a/x") == "v");
+    d.remove("a/x");
+  }
 }
 
 TEST_CASE("values that a response does not show are not kept") {
