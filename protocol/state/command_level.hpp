@@ -45,7 +45,9 @@ inline bool has_capitals(std::string_view accessor) {
 /// Whether the reply has rows. With an idempotency key the command has no effect if they are too
 /// large to be kept.
 inline bool replies_with_rows(const plain_command& c) {
-  return std::holds_alternative<txn>(c) || std::holds_alternative<fenced_txn>(c);
+  return std::holds_alternative<txn>(c) || std::holds_alternative<fenced_txn>(c) ||
+         std::holds_alternative<acl_policy_set>(c) || std::holds_alternative<acl_role_set>(c) ||
+         std::holds_alternative<acl_token_set>(c) || std::holds_alternative<acl_token_clone>(c);
 }
 
 /// Whether the rules of the command changed with client_address_level.

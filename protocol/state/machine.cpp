@@ -337,12 +337,26 @@ reply run_any(applying& a, const plain_command& c) {
   return std::visit([&](const auto& each) { return run(a, each); }, c);
 }
 
+bool undoes_itself(const plain_command& c) {
+  return std::holds_alternative<txn>(c) || std::holds_alternative<fenced_txn>(c);
+}
+
 /// Runs the command. It has no effect if its rows, hidden ones too, are too large to be kept.
 reply run_unless_too_large(applying& a, const plain_command& c) {
-  auto answer = run_any(a, c); // a transaction undoes itself
-  if (!is_too_large(answer))
+  const auto effects_before = static_cast<std::ptrdiff_t>(a.changed.size());
+  const bool records = !undoes_itself(c);
+  if (records)
+    a.t.log.start_recording();
+  auto answer = run_any(a, c);
+  if (!is_too_large(answer)) {
+    a.t.log.discard_recording();
     return answer;
+  }
   PROBE("once: a write has no effect because its reply is too large");
+  if (records) {
+    a.t.undo();
+    a.changed.erase(a.changed.begin() + effects_before, a.changed.end());
+  }
   return once_refusal{once_error::answer_size, {}};
 }
 
@@ -507,7 +521,7 @@ reply machine::impl::carry_out_allowed(applying& a, const command& c) {
     return put_in_force(a, *commit);
   if (!a.claims_in_use() && needs_claims(c))
     t->indexes.set(index_kind::claims, a.index);
-  // Entries of 0.2.0 keep their decisions: only visible rows count.
+  // Entries of 0.2.0 keep their decisions: only visible rows count, and nothing is undone.
   const bool bounded = a.keeps_answer && c.client_address && replies_with_rows(c);
   auto answer = bounded ? run_unless_too_large(a, c) : run_any(a, c);
   look_ahead(c, answer);

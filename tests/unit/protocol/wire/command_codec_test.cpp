@@ -395,8 +395,10 @@ TEST_CASE("the address of a client can be left out for older servers") {
 }
 
 // From level 8 on they have no effect if their reply is too large to be kept.
-TEST_CASE("a transaction has the address of a client if it takes effect once") {
-  const plain_command commands[] = {txn{}, fenced_txn{{{fence_op{}}}}, txn{{full_op(kv_verb::add)}}};
+TEST_CASE("a transaction, policy, role or token has the address of a client if it takes effect once") {
+  const plain_command commands[] = {
+      txn{},           fenced_txn{{{fence_op{}}}}, txn{{full_op(kv_verb::add)}}, acl_policy_set{}, acl_role_set{},
+      acl_token_set{}, acl_token_clone{}};
   for (const auto& plain : commands) {
     INFO(plain.index());
     command c;

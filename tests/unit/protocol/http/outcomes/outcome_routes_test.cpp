@@ -44,6 +44,10 @@ TEST_CASE("with a key, requests whose response may be too large to be kept carry
   };
   const row rows[] = {
       {"/v1/txn", R"([{"KV":{"Verb":"set","Key":"a","Value":""}}])", true},
+      {"/v1/acl/policy", R"({"Name":"p"})", true},
+      {"/v1/acl/role", R"({"Name":"r"})", true},
+      {"/v1/acl/token", "{}", true},
+      {"/v1/acl/token/5f1a1a6e-0c8e-4d8f-9a55-2f6d3f1f1a01/clone", "{}", true},
       {"/v1/kv/a", "v", false},
       {"/v1/session/create", "{}", false},
   };

@@ -217,6 +217,62 @@ TEST_CASE("a transaction is not executed either if most of its response is hidde
   }
 }
 
+// 413 said that it has had no effect, but it was carried out, and again with each copy.
+TEST_CASE("a policy, role or token whose response is too large to be kept is not stored") {
+  acl_driver d;
+  std::vector<acl_link> sixty;
+  for (int i = 0; i < 60; ++i)
+    sixty.push_back({policy_in(d.set_policy("policy-" + std::to_string(i), "")).id, ""});
+  const auto large_token = d.new_token(sixty);
+  REQUIRE(d.refused(d.apply(large_token)).empty());
+  const auto small = d.new_token();
+  REQUIRE(d.refused(d.apply(small)).empty());
+
+  acl_policy_set policy;
+  policy.policy.id = uuid(1001);
+  policy.policy.name = "large";
+  policy.policy.description = std::string(4096, 'x');
+  policy.fresh = true;
+  acl_role_set role;
+  role.role.id = uuid(1002);
+  role.role.name = "large";
+  role.policies = sixty;
+  role.fresh = true;
+  acl_token_clone clone;
+  clone.of = large_token.token.accessor;
+  clone.accessor = uuid(1003);
+  clone.secret = uuid(1004);
+  auto update = small;
+  update.fresh = false;
+  update.policies = sixty;
+  const plain_command commands[] = {policy, role, d.new_token(sixty), clone, update};
+  const auto by_manager = [&](const std::string& key, const plain_command& what) {
+    auto c = once(d, key, what);
+    c.by = d.by(management_secret);
+    return c;
+  };
+  for (const auto& each : commands) {
+    INFO(each.index());
+    const auto before = d.m.digest();
+    for (int copy = 0; copy < 2; ++copy) {
+      CHECK(response(d.apply(addressed(by_manager("k", each)))) == "answer-size");
+      CHECK(d.changed.empty());
+      CHECK(d.m.digest() == before);
+    }
+    CHECK(outcome(d, "k") == nullptr);
+  }
+  const auto tokens = d.token_count();
+  CHECK(response(d.apply(addressed(by_manager("k", d.new_token(sixty))))) == "answer-size");
+  CHECK(d.token_count() == tokens);
+  CHECK(token_in(d.apply(addressed(by_manager("k", d.new_token())))).policies.empty());
+  CHECK(d.token_count() == tokens + 1);
+  // Entries of 0.2.0 are decided as by 0.2.0.
+  for (int copy = 1; copy <= 2; ++copy) {
+    CHECK(response(d.apply(by_manager("old", d.new_token(sixty)))) == "answer-size");
+    CHECK(d.token_count() == tokens + 1 + static_cast<std::size_t>(copy));
+  }
+}
+
 TEST_CASE("values that a response does not show are not kept") {
   driver d;
   txn t;
