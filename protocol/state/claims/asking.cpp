@@ -7,6 +7,7 @@
 #include "protocol/state/claims/claim_changes.hpp"
 #include "protocol/state/claims/claim_reading.hpp"
 #include "protocol/state/claims/grant_rule.hpp"
+#include "protocol/state/claims/guarding.hpp"
 #include "protocol/state/claims/refusals.hpp"
 #include "protocol/state/claims/settling.hpp"
 #include "protocol/state/claims/wait_search.hpp"
@@ -313,6 +314,8 @@ reply wait_for_lock(applying& a, const kv_acquire& c, const std::string& session
   row->modify_index = a.index;
   if (a.scope)
     row->by = a.by;
+  if (const auto* guard = guard_against_grant(a.t, *row))
+    return guarded(c.op, *guard);
   const bool first = !before || MUTANT(asked_again_loses_place);
   if (first && !end_fits(a, of, session, false))
     return ends_full();

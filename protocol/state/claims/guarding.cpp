@@ -112,6 +112,15 @@ const guard_record* guard_against_session(const tables& t, const kv_op& op, std:
   });
 }
 
+const guard_record* guard_against_grant(const tables& t, const claim_record& waiter) {
+  if (waiter.scope.empty() || waiter.of.space != claim_space::keys)
+    return nullptr;
+  kv_op op;
+  op.verb = kv_verb::lock;
+  op.key = waiter.of.name;
+  return guard_against_session(t, op, waiter.session);
+}
+
 std::string guarded_text(const kv_op& op, const guard_record& by) {
   PROBE("claims: a guard refused a write");
   return "key " + in_quotes(op.key) + " is guarded by " + described(by.by);

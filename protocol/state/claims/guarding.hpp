@@ -16,6 +16,10 @@ bool holds_exclusively(const tables& t, const resource_name& of, std::string_vie
 const guard_record* guard_against(const tables& t, const kv_op& op, std::span<const fence_ref> named);
 /// The same on behalf of a session that ends: it has the tokens of all that it holds (rule 18).
 const guard_record* guard_against_session(const tables& t, const kv_op& op, std::string_view session);
+/// The write guard that blocks the grant of a waiting acquire (rule 34). What its session holds
+/// counts, because the fencing token of its request may be outdated. Null: none does, or the
+/// waiter's entry is below client_address_level.
+const guard_record* guard_against_grant(const tables& t, const claim_record& waiter);
 
 /// Texts for the client.
 std::string guarded_text(const kv_op& op, const guard_record& by);

@@ -5,6 +5,7 @@
 #include "protocol/state/acl/later_permissions.hpp"
 #include "protocol/state/claims/claim_changes.hpp"
 #include "protocol/state/claims/grant_rule.hpp"
+#include "protocol/state/claims/guarding.hpp"
 #include "protocol/state/keys/key_operations.hpp"
 
 namespace belay::state {
@@ -104,6 +105,11 @@ void let_in(applying& a, const resource_name& of) {
       if (of.space == claim_space::keys) // its holder has changed, and so has the wait-for graph
         a.changed.push_back(claim_changed{of});
       return;
+    }
+    if (guard_against_grant(a.t, *next) != nullptr) {
+      PROBE("claims: a waiter that a guard blocks left the queue");
+      end_claim(a, *next, claim_end::withdrawn, "guarded");
+      continue;
     }
     grant_claim(a, *next);
   }

@@ -38,6 +38,13 @@ resource_name lock_of(const std::string& key) {
   return {key, claim_space::keys};
 }
 
+state::kv_op acquire_of(const std::string& key) {
+  state::kv_op op;
+  op.verb = kv_verb::lock;
+  op.key = key;
+  return op;
+}
+
 } // namespace
 
 state::reply kv_model::refused_claim(claim_error why, std::optional<claim_end> ended) {
@@ -106,6 +113,12 @@ void kv_model::settle(draft& d, const resource_name& of) {
     }
     if (of.space == claim_space::keys ? !is_free(d, of.name) : !r->fits(first))
       return;
+    // Rule 34. Entries that name no client are decided as in 0.2.0.
+    if (of.space == claim_space::keys && !first.client.empty() && guarded_from(acquire_of(of.name), first.session)) {
+      PROBE("claims: a waiter leaves whose session may not write below a guard");
+      end_claim(d, of, std::string(first.id), claim_end::withdrawn);
+      continue;
+    }
     grant(d, of, std::string(first.id));
   }
 }
@@ -501,9 +514,12 @@ kv_model::received kv_model::run(draft& d, const state::kv_acquire& c) {
   return wait_for_key(d, c, session);
 }
 
-/// Rules 23 and 24.
+/// Rules 23, 24 and 34.
 kv_model::received kv_model::wait_for_key(draft& d, const state::kv_acquire& c, const std::string& session) {
   const auto of = lock_of(c.op.key);
+  const auto* there = claims_.find(of, session);
+  if (!(there != nullptr ? there->client : d.client).empty() && guarded_from(c.op, session))
+    return refused_claim(claim_error::guarded);
   if (claims_.find(of, session) == nullptr && !end_fits(d, of, session, false))
     return refused_claim(claim_error::ends_full);
   const auto before = claims_;

@@ -143,6 +143,85 @@ TEST_CASE("a guarding lock below its own guard") {
   CHECK(d.fenced_set("g/x", lock_k, stale) == "fence");
 }
 
+// A guarded key was written by the grant of an acquire that named no fence, or an outdated one.
+TEST_CASE("the grant of a waiting acquire needs what the guard needs") {
+  enum class sequence { claim_lost, guard_set_later };
+  // Entries below feature level 8 name no client, and are decided as in 0.2.0.
+  for (const std::string client : {"192.0.2.1", ""})
+    for (const auto each : {sequence::claim_lost, sequence::guard_set_later}) {
+      INFO(client << static_cast<int>(each));
+      claims_driver d;
+      const auto sent = [&](command c) {
+        if (!client.empty() && has_client(c))
+          c.client_address = client;
+        return claims_driver::response(d.apply(std::move(c)));
+      };
+      const auto holder = d.open(1), waiting = d.open(2), later = d.open(3);
+      const auto claims = [&](const std::string& session) {
+        claim_ask c;
+        c.name = "n";
+        c.session = session;
+        return sent(c);
+      };
+      d.acquire("g/x", holder, "holder");
+      kv_acquire waits{op_on(kv_verb::lock, "g/x", "waiting", 0, waiting), 60'000, false, std::nullopt};
+      if (each == sequence::claim_lost) {
+        guards(d, "g/");
+        CHECK(claims(waiting) == "held");
+        waits.fence = fence_ref{claim_n, d.fence("n", waiting)};
+        CHECK(sent(waits) == "waiting 1");
+        sent(claim_release{"n", waiting});
+      } else {
+        CHECK(sent(waits) == "waiting 1");
+        guards(d, "g/");
+      }
+      CHECK(claims(later) == "held");
+      const fence_ref fence{claim_n, d.fence("n", later)};
+      CHECK(sent(fenced_write{op_on(kv_verb::unlock, "g/x", "holder", 0, holder), fence}) == "true");
+      CHECK(d.waiters("g/x", claim_space::keys).empty());
+      CHECK((d.get("g/x")->session == waiting) == client.empty());
+      CHECK(std::string(*d.get("g/x")->value) == (client.empty() ? "waiting" : "holder"));
+      const auto ended = std::get<claim_standing>(d.m.evaluate(claim_status{{"g/x", claim_space::keys}, waiting}).data);
+      CHECK((ended.ended != nullptr) != client.empty());
+      if (ended.ended) {
+        CHECK(ended.ended->why == claim_end::withdrawn);
+        CHECK(ended.ended->cause == "guarded");
+      }
+      CHECK(d.sound());
+    }
+}
+
+TEST_CASE("who waits for the lock of a guarded key") {
+  claims_driver d;
+  const auto sent = [&](command c) {
+    c.client_address = "192.0.2.1";
+    return claims_driver::response(d.apply(std::move(c)));
+  };
+  const auto holder = d.open(1), leader = d.open(2), other = d.open(3);
+  d.asks("n", leader);
+  d.acquire("g/x", holder);
+  guards(d, "g/");
+  const fence_ref fence{claim_n, d.fence("n", leader)};
+  const auto waits = [&](const std::string& session, const std::string& key = "g/x") {
+    return sent(kv_acquire{op_on(kv_verb::lock, key, "v", 0, session), 60'000, false, fence});
+  };
+  CHECK(waits(other) == "guarded"); // the fence is another session's
+  CHECK(waits(other, "g/free") == "true");
+  CHECK(waits(leader) == "waiting 1");
+  CHECK(waits(leader) == "waiting 1");
+  // Behind a waiter that leaves.
+  d.apply(guard_remove{"g/", 0});
+  CHECK(sent(kv_acquire{op_on(kv_verb::lock, "g/x", "v", 0, other), 60'000, false, std::nullopt}) == "waiting 2");
+  d.drops("n", leader);
+  d.asks("n", other);
+  guards(d, "g/");
+  CHECK(claims_driver::response(d.apply(
+            fenced_write{op_on(kv_verb::unlock, "g/x", "v", 0, holder), {claim_n, d.fence("n", other)}})) == "true");
+  CHECK(d.get("g/x")->session == other);
+  CHECK(d.waiters("g/x", claim_space::keys).empty());
+  CHECK(d.sound());
+}
+
 // Rule 37: "Writes that the end of a session causes pass." Rule 18: with "rights and fences".
 TEST_CASE("what the end of a session does under a guard") {
   claims_driver d;
