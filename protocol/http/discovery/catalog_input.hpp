@@ -14,8 +14,8 @@ void decode_node(go_compat::json_decoder& d, const boost::json::value& v, std::s
                  state::node_record& out);
 void decode_service(go_compat::json_decoder& d, const boost::json::value& v, std::string_view owner,
                     state::service_record& out, catalog_source source = catalog_source::registration);
-/// Each check of a service has a copy of its tags, so a request may bring at most this many bytes of
-/// them: 32 for each tag, and its own. Differs from Consul.
+/// Each check of a service has a copy of its tags, so a request may bring at most this many bytes
+/// of them: 32 for each tag, and its own. Differs from Consul.
 inline constexpr std::size_t tag_bytes_max = 64u << 10;
 /// The same for all copies in the checks of one registration.
 inline constexpr std::size_t copied_tag_bytes_max = 64u << 20;
