@@ -77,8 +77,8 @@ TEST_CASE("usual requests are far below the bounds") {
   for (int i = 0; i < 4096; ++i)
     ids += (i == 0 ? "\"" : ",\"") + fresh_uuid + "\"";
   CHECK(std::holds_alternative<session_renew_list>(ask("PUT", "/v1/session/renew", ids + "]").action));
-  const auto tags =
-      R"({"Node":"n","Address":"a","Service":{"Service":"s","Tags":[)" + comma_list("\"tag\"", 1800) + "]}}"; // their bytes are bounded, too
+  const auto tags = R"({"Node":"n","Address":"a","Service":{"Service":"s","Tags":[)" + comma_list("\"tag\"", 1800) +
+                    "]}}"; // their bytes are bounded, too
   CHECK(std::holds_alternative<write_request>(ask("PUT", "/v1/catalog/register", tags).action));
   // Commas and brackets in texts are not elements.
   const auto text = R"({"Node":"n","Address":"a","NodeMeta":{"k":")" + std::string(20'000, ',') + R"(\"[[")" + "}}";
