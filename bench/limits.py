@@ -32,7 +32,7 @@ def slow_syncs(folder, milliseconds):
 
 
 @contextlib.contextmanager
-def nearly_full(folder, megabytes=2048, share=0.9):
+def nearly_full(folder, megabytes=16384, share=0.9):
     """A file system of that size, of which that share is used. Needs root and a loop device."""
     image, mounted = os.path.join(folder, "disk.img"), os.path.join(folder, "disk")
     os.mkdir(mounted)
@@ -73,7 +73,7 @@ def processor_share(pids, share):
 CONDITIONS = {
     "nothing lacks": "",
     "syncs take 10 ms longer": "slow_syncs 10",
-    "syncs take 500 ms longer": "slow_syncs 500",
+    "syncs take 100 ms longer": "slow_syncs 100",
     "disk 90 % full": "nearly_full",
     "a follower has a tenth of a core": "follower 0.1",
     "all servers share one core": "one_core",
