@@ -3,7 +3,6 @@
 with a busy loop in half a core. See README.md."""
 
 import argparse
-import contextlib
 import json
 import os
 import signal
@@ -15,6 +14,7 @@ import threading
 import compare
 import generator
 import secured
+from control_group import processor_share
 from servers import allow_open_files, cluster, leader_of, scratch
 
 BUSY_LOOP = [sys.executable, "-c", "while True: pass"]
@@ -39,30 +39,6 @@ while not over.wait(0.005):
 
 # Permissions of a hostile client that has a token.
 TENANT = "\n".join(f'{kind}_prefix "{name}" {{ policy = "write" }}' for kind, name in (("key", "bench/"), ("session", ""), ("service", ""), ("node", "")))
-
-
-@contextlib.contextmanager
-def half_a_core():
-    """Makes a control group whose processes get half a processor, in slices of 20 ms. Returns the
-    path of its list of processes. Needs root."""
-    name = f"belay-hostile-{os.getpid()}"
-    first, second = f"/sys/fs/cgroup/cpu/{name}", f"/sys/fs/cgroup/{name}"
-    group = first if os.path.isdir("/sys/fs/cgroup/cpu") else second
-    os.mkdir(group)
-    try:
-        if group == first:
-            write(group, "cpu.cfs_period_us", "20000")
-            write(group, "cpu.cfs_quota_us", "10000")
-        else:
-            write(group, "cpu.max", "10000 20000")
-        yield os.path.join(group, "cgroup.procs")
-    finally:
-        os.rmdir(group)
-
-
-def write(group, name, text):
-    with open(os.path.join(group, name), "w") as file:
-        file.write(text)
 
 
 def started_in(processes, command):
@@ -152,7 +128,7 @@ def main():
         settings = {**secured.DENY_BY_DEFAULT, **settings}
 
     ratios, worst, wrong = [], {"busy loop": [], "hostile": []}, 0
-    with scratch(options.folder, "hostile") as (folder, servers), half_a_core() as processes:
+    with scratch(options.folder, "hostile") as (folder, servers), processor_share(0.5) as processes:
         servers += cluster(options.binary, folder, 3, settings)
         how, token = {}, []
         if options.acl:

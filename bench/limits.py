@@ -13,8 +13,8 @@ import time
 
 import compare
 import generator
+from control_group import processor_share
 from generator import figure
-from hostile import write
 from servers import allow_open_files, leader_of, scratch
 
 
@@ -46,30 +46,6 @@ def nearly_full(folder, megabytes=16384, share=0.9):
         subprocess.run(["umount", mounted], check=False)
 
 
-@contextlib.contextmanager
-def processor_share(pids, share):
-    """These processes get that share of one processor. Needs root."""
-    name = f"belay-limits-{os.getpid()}"
-    old = os.path.isdir("/sys/fs/cgroup/cpu")
-    group = f"/sys/fs/cgroup/cpu/{name}" if old else f"/sys/fs/cgroup/{name}"
-    os.mkdir(group)
-    try:
-        if old:
-            write(group, "cpu.cfs_period_us", "20000")
-            write(group, "cpu.cfs_quota_us", str(int(20000 * share)))
-        else:
-            write(group, "cpu.max", f"{int(20000 * share)} 20000")
-        for pid in pids:
-            write(group, "cgroup.procs", str(pid))
-        yield
-    finally:
-        parent = os.path.dirname(group)
-        for pid in pids:
-            with contextlib.suppress(OSError):
-                write(parent, "cgroup.procs", str(pid))
-        os.rmdir(group)
-
-
 CONDITIONS = {
     "nothing lacks": "",
     "syncs take 10 ms longer": "slow_syncs 10",
@@ -92,7 +68,8 @@ def measure(options, name, how, folder):
         leader = leader_of(servers)
         if kind == "follower":
             follower = next(s for s in servers if s is not leader)
-            ended.enter_context(processor_share([follower.process.pid], float(amount)))
+            with open(ended.enter_context(processor_share(float(amount))), "w") as processes:
+                processes.write(str(follower.process.pid))
         if kind == "one_core":
             for s in servers:
                 for thread in os.listdir(f"/proc/{s.process.pid}/task"):
