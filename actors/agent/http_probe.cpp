@@ -3,6 +3,7 @@
 #include "actors/agent/asio_probes.hpp"
 
 #include "actors/agent/probe_addresses.hpp"
+#include "actors/end_of_head.hpp"
 #include "protocol/base/ascii_case.hpp"
 #include "protocol/base/host_port.hpp"
 #include "protocol/go_compat/base64.hpp"
@@ -44,16 +45,6 @@ constexpr std::size_t head_bytes_max = 1u << 20;
 constexpr std::size_t reason_bytes_max = 1000;
 constexpr std::size_t field_bytes_max = 65'000;
 constexpr std::size_t piece_bytes = 8192;
-
-/// Position after the first empty line; nullopt: not received yet.
-/// @param searched so many bytes have none
-std::optional<std::size_t> end_of_head(std::string_view bytes, std::size_t searched) {
-  const auto from = searched - std::min<std::size_t>(searched, 2);
-  const auto lf = bytes.find("\n\n", from), cr_lf = bytes.find("\n\r\n", from);
-  if (lf == std::string_view::npos && cr_lf == std::string_view::npos)
-    return std::nullopt;
-  return lf < cr_lf ? lf + 2 : cr_lf + 3;
-}
 
 /// The head as Beast's parser expects it: CR LF after each line, and a space after the code of the
 /// status line.

@@ -1,5 +1,6 @@
 #include "actors/gateway/http_reader.hpp"
 
+#include "actors/end_of_head.hpp"
 #include "protocol/base/ascii_case.hpp"
 
 #include <boost/beast/core/string.hpp>
@@ -212,9 +213,7 @@ http_reader::outcome http_reader::read(std::string_view input, std::size_t& used
 
 http_reader::outcome http_reader::read_head(std::string_view input, std::size_t& used) {
   // The same bytes come again with each piece, so only the new ones are searched for an empty line.
-  const auto from = searched_ - std::min<std::size_t>(searched_, 2);
-  if (searched_ != 0 && !input.starts_with('\n') && !input.starts_with("\r\n") &&
-      input.find("\n\n", from) == std::string_view::npos && input.find("\n\r\n", from) == std::string_view::npos) {
+  if (searched_ != 0 && !input.starts_with('\n') && !input.starts_with("\r\n") && !end_of_head(input, searched_)) {
     searched_ = input.size();
     return head_bytes() + input.size() > rules_.header_bytes_max ? outcome::header_too_large : outcome::more;
   }
