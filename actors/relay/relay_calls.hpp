@@ -11,9 +11,6 @@ namespace relay_limits {
 
 constexpr int attempts_max = 3;
 constexpr std::size_t servers_max = 64;
-/// Connections that servers accept from one address, unless configured otherwise
-/// (limits.http_max_conns_per_client). They close further ones.
-constexpr std::size_t accepted_by_default = 200;
 constexpr std::size_t connections_max = 4096; ///< also if the servers have no limit
 /// Connections for each lane; the clients get what is left. A probe (server_heartbeats) and a join
 /// may need one each at the same time.

@@ -161,12 +161,13 @@ void server_relay::forget(call& c) {
   links_.remove_if([gone](const link& l) { return &l == gone; });
 }
 
-bool server_relay::too_many_wait() const {
-  const auto n = std::count_if(links_.begin(), links_.end(),
-                               [](const link& l) { return l.carries != nullptr && l.carries->request.waits; });
-  const auto& queue = waiting_[static_cast<std::size_t>(relay_lane::clients)];
+bool server_relay::too_many_wait() {
+  const auto carried = std::count_if(links_.begin(), links_.end(),
+                                     [](const link& l) { return l.carries != nullptr && l.carries->request.waits; });
+  const auto& queue = queue_of(relay_lane::clients);
   const auto queued = std::count_if(queue.begin(), queue.end(), [](const call* c) { return c->request.waits; });
-  return static_cast<std::size_t>(n + queued) + relay_limits::links_without_waits >= links_max(relay_lane::clients);
+  return static_cast<std::size_t>(carried + queued) + relay_limits::links_without_waits >=
+         links_max(relay_lane::clients);
 }
 
 void server_relay::carry_next(link& l) {
@@ -227,7 +228,7 @@ std::size_t server_relay::links_max(relay_lane lane) const {
     return rows_links_max;
   const auto configured = settings_.accepted_by_server.now();
   const auto accepted =
-      configured == 0 ? connections_max : std::clamp(configured, accepted_by_default, connections_max);
+      configured == 0 ? connections_max : std::clamp(configured, settings_.accepted_by_default, connections_max);
   return accepted - relay_links_max - rows_links_max - probes_and_joins;
 }
 

@@ -33,9 +33,11 @@ struct server_relay_settings {
   std::vector<std::string> remembered; ///< also tried, until the servers return others
   std::shared_ptr<tls::credential_store> credentials = std::make_shared<tls::credential_store>();
   std::chrono::milliseconds queue_timeout{7000}; ///< how long a request waits for a reachable server
-  /// limits.http_max_conns_per_client of this agent. The servers are assumed to accept as many from
-  /// one address, and at least the default; 0: no limit.
-  live_limit accepted_by_server{200};
+  /// Default of limits.http_max_conns_per_client.
+  static constexpr std::size_t accepted_by_default = 200;
+  /// That limit of this agent. The servers are assumed to accept as many connections from one
+  /// address, and at least the default; they close further ones. 0: no limit.
+  live_limit accepted_by_server{accepted_by_default};
   std::size_t waiting_max = 4096; ///< of clients' requests; further ones are rejected
   std::uint64_t seed = 1;
   name_lookups::lookup look_up = name_lookups::system_lookup();
@@ -90,7 +92,7 @@ private:
   /// Number of connections that the lane may have.
   std::size_t links_max(relay_lane lane) const;
   /// Whether one more request that may wait would leave too few connections to the others.
-  bool too_many_wait() const;
+  bool too_many_wait();
   void carry_next(link& l);
   std::optional<std::size_t> reachable_server(monotonic_time now) const;
   link* find(const server_connection& c);

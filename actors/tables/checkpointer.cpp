@@ -177,7 +177,7 @@ std::string checkpointer::commit(const write_checkpoint& w, checkpoint_written& 
   }
   switch (s.reason().kind) {
   case failure_kind::other:
-    give_up(w, s.error());
+    give_up("checkpoint", w.meta.index, s.error());
   case failure_kind::no_space:
     break;
   case failure_kind::unproven:
@@ -230,7 +230,7 @@ bool checkpointer::keep_changes(const write_checkpoint& w) {
   if (kept)
     return *kept;
   if (kept.reason().kind != failure_kind::no_space)
-    give_up(w, kept.error());
+    give_up("checkpoint", w.meta.index, kept.error());
   log::error("checkpointer", "window of changes not stored; after a restart watchers will resync",
              {{"index", w.meta.index.value},
               {"error", kept.error()},
@@ -238,10 +238,9 @@ bool checkpointer::keep_changes(const write_checkpoint& w) {
   return false;
 }
 
-void checkpointer::give_up(const write_checkpoint& w, const std::string& error) {
-  log::error(
-      "checkpointer", "checkpoint failed; stopping, because the contents of its file are unknown",
-      {{"index", w.meta.index.value}, {"error", error}, {"advice", "check the disk, then start the node again"}});
+void checkpointer::give_up(const std::string& what, log_index index, const std::string& error) {
+  log::error("checkpointer", what + " failed; stopping, because the contents of its file are unknown",
+             {{"index", index.value}, {"error", error}, {"advice", "check the disk, then start the node again"}});
   fail_stop(*node_actors_);
 }
 
@@ -272,13 +271,8 @@ void checkpointer::store_chunk(const raft::snapshot_write& what) {
   else {
     answer.error = stored.error();
     answer.no_space = stored.reason().kind == failure_kind::no_space;
-    if (!store_->info()) {
-      log::error("checkpointer", "snapshot failed; stopping, because the contents of its file are unknown",
-                 {{"index", what.meta.index.value},
-                  {"error", answer.error},
-                  {"advice", "check the disk, then start the node again"}});
-      fail_stop(*node_actors_);
-    }
+    if (!store_->info())
+      give_up("snapshot", what.meta.index, answer.error);
   }
   if (answer.error.empty() && what.last) {
     newest_ = what.meta.index;

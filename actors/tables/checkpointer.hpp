@@ -51,7 +51,8 @@ private:
   log_index log_needed_from() const;
   /// @returns whether they are on the disk. A failed commit ends the process.
   bool keep_changes(const write_checkpoint& w);
-  [[noreturn]] void give_up(const write_checkpoint& w, const std::string& error);
+  /// Ends the process. @param what was being written
+  [[noreturn]] void give_up(const std::string& what, log_index index, const std::string& error);
   void load_chunk(const raft::snapshot_read& what);
   void store_chunk(const raft::snapshot_write& what);
 

@@ -69,12 +69,12 @@ departure::step departure::next(const situation& here, time now) {
         return wait{};
       return over{failure{*why}};
     }
-    std::vector<node_id> heirs;
-    std::copy_if(others.begin(), others.end(), std::back_inserter(heirs),
+    std::vector<node_id> candidates;
+    std::copy_if(others.begin(), others.end(), std::back_inserter(candidates),
                  [&](node_id id) { return contains(here.reachable, id); });
-    if (transfers_ < std::min(heirs.size(), transfers_max) && !here.config.joint()) {
+    if (transfers_ < std::min(candidates.size(), transfers_max) && !here.config.joint()) {
       next_transfer_ = now + transfer_limit;
-      return transfer{heirs[transfers_++]};
+      return transfer{candidates[transfers_++]};
     }
   } else if (here.leader.is_zero() && now < next_transfer_) {
     return wait{}; // the target's election

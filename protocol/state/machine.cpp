@@ -349,7 +349,8 @@ reply run_unless_too_large(applying& a, const plain_command& c) {
     a.t.log.start_recording();
   auto answer = run_any(a, c);
   if (!is_too_large(answer)) {
-    a.t.log.discard_recording();
+    if (records)
+      a.t.log.discard_recording();
     return answer;
   }
   PROBE("once: a write has no effect because its reply is too large");

@@ -39,6 +39,7 @@ public:
   status resize(std::uint64_t map_bytes);
   status sync();
   /// Starts to write the file to the disk. A paced thread waits for it (paced_writeback.hpp).
+  /// @returns as write_back(): an error is that of the next sync
   int begin_writeback();
   /// Removes the file's pages from this process's memory. The system keeps them while it has
   /// memory.

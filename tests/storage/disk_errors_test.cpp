@@ -53,10 +53,14 @@ void while_rejected(F&& f) {
   }).join();
 }
 
-std::unique_ptr<lmdb_checkpoint> opened(const std::string& folder, file_system* files = nullptr) {
+result<std::unique_ptr<lmdb_checkpoint>> open_with(const std::string& folder, file_system* files) {
   auto options = of_bytes();
   options.files = files;
-  auto store = lmdb_checkpoint::open(folder, options);
+  return lmdb_checkpoint::open(folder, options);
+}
+
+std::unique_ptr<lmdb_checkpoint> opened(const std::string& folder, file_system* files = nullptr) {
+  auto store = open_with(folder, files);
   REQUIRE(store);
   return std::move(*store);
 }
@@ -196,11 +200,7 @@ TEST_CASE("names that a start finds are made durable before it relies on them") 
   const auto state = (folder.path() / "state").string();
   CHECK(std::count(files.synced_directories.begin(), files.synced_directories.end(), state) > 0);
   files.unsynced = "/state";
-  CHECK_FALSE(lmdb_checkpoint::open(folder.path(), [&] {
-    auto options = of_bytes();
-    options.files = &files;
-    return options;
-  }()));
+  CHECK_FALSE(open_with(folder.path(), &files));
 }
 
 TEST_CASE("the log after the previous copy is needed until the name of the next one is durable") {
