@@ -1,5 +1,5 @@
 // An earlier version wrote rows of every kind, with every member set. Its archive is still read,
-// row by row, and gives the same bytes again. tools/stored-state makes such archives ("every_row").
+// row by row, and gives the same bytes again. tests/stored/record makes such archives ("every_row").
 
 #include "actors/tables/checkpointer.hpp"
 #include "protocol/archive/snapshot_archive.hpp"

@@ -1,5 +1,5 @@
 # BELAY_PROFILE: the program `belay`, optimized with the profile of one under load (docs/internals/adr/0010).
-# tools/build-profiled sets both values in turn, in one build folder:
+# packaging/build-profiled sets both values in turn, in one build folder:
 #   record  the program counts which way each branch goes, and writes the counts into a .gcda file beside each object
 #   use     the compiler reads these files, and the linker optimizes the program as one piece. Only for that program
 set(BELAY_PROFILE "" CACHE STRING "record or use counts of a program under load; empty: neither")
