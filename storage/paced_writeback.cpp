@@ -1,5 +1,7 @@
 #include "storage/paced_writeback.hpp"
 
+#include "protocol/base/mutants.hpp"
+
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -62,7 +64,7 @@ int write_back(int fd, std::uint64_t offset, std::uint64_t n) {
   struct stat file {};
   const auto end = n > 0 ? offset + n : ::fstat(fd, &file) == 0 ? static_cast<std::uint64_t>(file.st_size) : 0;
   for (; offset < end; offset += pace_of_thread->slice_bytes)
-    if (const int lost = write_slice(*pace_of_thread, fd, offset); lost != 0)
+    if (const int lost = write_slice(*pace_of_thread, fd, offset); lost != 0 && !MUTANT(lost_slice_forgotten))
       return lost;
   return 0;
 }

@@ -142,7 +142,7 @@ public:
   question(server_relay& relay, std::string method, std::string target, answered then, header_list headers = {})
       : then_(std::move(then)) {
     relayed_request r{std::move(method), std::move(target), std::move(headers), {}, false};
-    r.lane = relay_lane::relay;
+    r.lane = MUTANT(heartbeat_waits_with_clients) ? relay_lane::clients : relay_lane::relay;
     call_ = relay.begin(std::move(r), *this);
   }
 

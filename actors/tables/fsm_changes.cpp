@@ -67,7 +67,7 @@ void fsm::serve_changes(read_query q) {
 void fsm::answer_changes(read_query q, state::query_result found) {
   if (q.request.min_index > 0 && now() < q.deadline) {
     // A snapshot may wait for an entry that changes no key below its prefix. Nothing would wake it.
-    if (is_unclear(q, found) || lacks_snapshot(q.request.query, found))
+    if (is_unclear(q, found) || (lacks_snapshot(q.request.query, found) && !MUTANT(late_snapshot_sleeps)))
       return wait_for_history(std::move(q));
     if (goes_on_waiting(q, found))
       return park(q);

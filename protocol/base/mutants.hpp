@@ -97,6 +97,7 @@ namespace belay {
   M(ghost_withholds_everything)                                                                                        \
   M(ghosts_not_in_checkpoint)                                                                                          \
   M(ghosts_not_looked_at)                                                                                              \
+  M(grant_ignores_guards)                                                                                              \
   M(grant_wakes_nobody)                                                                                                \
   M(group_begins_anew_in_part)                                                                                         \
   M(guard_below_tree_ignored)                                                                                          \
@@ -106,6 +107,7 @@ namespace belay {
   M(guard_lost_by_restart)                                                                                             \
   M(guards_without_share)                                                                                              \
   M(hard_state_lost)                                                                                                   \
+  M(heartbeat_waits_with_clients)                                                                                      \
   M(history_named_too_early)                                                                                           \
   M(holder_queues_in_delay)                                                                                            \
   M(identity_before_log)                                                                                               \
@@ -119,6 +121,7 @@ namespace belay {
   M(keys_forgotten_by_restart)                                                                                         \
   M(laggard_rejects_cursors)                                                                                           \
   M(laggard_sends_what_is_old)                                                                                         \
+  M(late_snapshot_sleeps)                                                                                              \
   M(leader_counts_unwritten)                                                                                           \
   M(leader_time_goes_back)                                                                                             \
   M(leader_without_quorum_stays)                                                                                       \
@@ -127,12 +130,14 @@ namespace belay {
   M(lease_from_reply_time)                                                                                             \
   M(lease_kept_in_transfer)                                                                                            \
   M(leaves_before_lease_is_over)                                                                                       \
+  M(level_of_addresses_forgotten)                                                                                      \
   M(lock_delay_ignored)                                                                                                \
   M(lock_delays_not_in_checkpoint)                                                                                     \
   M(lock_granted_twice)                                                                                                \
   M(lock_outlives_session)                                                                                             \
   M(log_compacted_too_far)                                                                                             \
   M(log_not_synced)                                                                                                    \
+  M(lost_slice_forgotten)                                                                                              \
   M(member_not_asked_is_done)                                                                                          \
   M(membership_not_joint)                                                                                              \
   M(name_of_peer_ignored)                                                                                              \
@@ -268,7 +273,7 @@ namespace belay {
   M(window_forgotten_by_restart)
 
 #define BELAY_MUTANT_NAME(name) name,
-enum class mutant : unsigned char { none, BELAY_MUTANTS(BELAY_MUTANT_NAME) };
+enum class mutant : unsigned short { none, BELAY_MUTANTS(BELAY_MUTANT_NAME) };
 #undef BELAY_MUTANT_NAME
 
 std::vector<std::string_view> mutant_names();

@@ -106,7 +106,7 @@ void let_in(applying& a, const resource_name& of) {
         a.changed.push_back(claim_changed{of});
       return;
     }
-    if (guard_against_grant(a.t, *next) != nullptr) {
+    if (guard_against_grant(a.t, *next) != nullptr && !MUTANT(grant_ignores_guards)) {
       PROBE("claims: a waiter that a guard blocks left the queue");
       end_claim(a, *next, claim_end::withdrawn, "guarded");
       continue;
