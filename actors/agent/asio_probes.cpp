@@ -143,9 +143,15 @@ void asio_probes::start(const agent::check_definition& check, finished then) {
   case agent::check_kind::grpc:
     probe = make_grpc_probe(loop_, names_, tls_, check, std::move(over));
     break;
-  case agent::check_kind::script:
+  case agent::check_kind::script: {
+    std::erase_if(scripts_, [](const auto& each) { return each.second.expired(); });
+    auto& latest = scripts_[check.id];
+    if (const auto previous = latest.lock(); previous && previous->lingers())
+      return over("critical", "the process of the previous run cannot be killed");
     probe = make_script_probe(loop_, check, std::move(over));
+    latest = probe;
     break;
+  }
   default:
     return;
   }

@@ -23,6 +23,8 @@ public:
   virtual void start() = 0;
   /// Frees its resources and kills its process. No result is reported.
   virtual void abandon() = 0;
+  /// Whether its result was reported, and its process has not ended yet.
+  virtual bool lingers() const { return false; }
 };
 
 /// Networks (CIDR) to which HTTP checks may connect. Null: everywhere.
@@ -46,6 +48,7 @@ private:
   name_lookups names_;
   std::uint64_t numbers_ = 0;
   std::shared_ptr<std::map<std::uint64_t, std::shared_ptr<running_probe>>> running_;
+  std::map<std::string, std::weak_ptr<running_probe>> scripts_; ///< the latest one by the ID of its check
 };
 
 std::shared_ptr<running_probe> make_tcp_probe(boost::asio::io_context& loop, name_lookups& names,

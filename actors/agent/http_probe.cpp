@@ -37,6 +37,7 @@ using boost::system::error_code;
 // As in Consul and Go.
 constexpr std::chrono::seconds http_timeout{10};
 constexpr int redirects_max = 10;
+constexpr auto out_of_time = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
 constexpr std::size_t http_output_bytes = 4096;
 // The rest of a longer body is not read. Only the part that is shown needs memory.
 constexpr std::size_t body_bytes_max = 16u << 20;
@@ -190,9 +191,10 @@ public:
     timer_.async_wait([self = shared_from_this()](error_code e) {
       if (e)
         return;
+      self->late_ = true;
       if (self->parser_ && self->parser_->is_header_done()) // as in Consul, the status has arrived
         return self->guarded([&] { self->on_answer(); });
-      self->fail("context deadline exceeded (Client.Timeout exceeded while awaiting headers)");
+      self->fail(out_of_time);
     });
     guarded([this] { request(); });
   }
@@ -430,8 +432,8 @@ private:
     const auto code = answer.result_int();
     const auto location = answer[beast::http::field::location];
     const bool redirect = (code >= 301 && code <= 303) || code == 307 || code == 308;
-    if (redirect && !location.empty())
-      return follow(code, std::string(location));
+    if (redirect && !location.empty()) // a read of this response may be pending if the time is over
+      return late_ ? fail(out_of_time) : follow(code, std::string(location));
     auto reason = std::string(answer.reason());
     reason.resize(std::min(reason.size(), reason_bytes_max));
     if (reason.empty())
@@ -508,6 +510,7 @@ private:
   bool body_dropped_ = false;
   std::chrono::nanoseconds timeout_;
   int redirects_ = 0;
+  bool late_ = false; ///< the timeout is over
   beast::http::request<beast::http::string_body> request_;
   std::array<char, piece_bytes> piece_;
   std::string received_;     ///< and not parsed

@@ -32,6 +32,7 @@ constexpr std::chrono::seconds script_timeout{30};
 constexpr std::size_t script_output_bytes = 4096;
 // A program closes its output when it exits: the remaining wait depends on scheduling only.
 constexpr std::chrono::milliseconds exit_poll{10};
+constexpr std::chrono::milliseconds kill_poll{100};
 
 class script_probe final : public running_probe, public std::enable_shared_from_this<script_probe> {
 public:
@@ -62,6 +63,8 @@ public:
     error_code ignored;
     output_.close(ignored); // the pending read then reaps the child
   }
+
+  bool lingers() const override { return !then_ && child_ > 0; }
 
 private:
   static std::string lower(std::string text) {
@@ -132,14 +135,16 @@ private:
     int code = 0;
     const auto got = child_ > 0 ? ::waitpid(child_, &code, WNOHANG) : -1;
     if (got == 0) {
-      exit_timer_.expires_after(exit_poll);
+      if (timed_out_) // it may not be possible to kill it
+        end_late();
+      exit_timer_.expires_after(timed_out_ ? kill_poll : exit_poll);
       exit_timer_.async_wait([self = shared_from_this()](error_code) { self->reap(); });
       return;
     }
     child_ = -1;
     timer_.cancel();
     if (timed_out_)
-      return end("critical", "Timed out (" + go_compat::format_duration(timeout_) + ") running check");
+      return end_late();
     auto shown = written_ > limit_ ? "Captured " + std::to_string(limit_) + " of " + std::to_string(written_) +
                                          " bytes\n...\n" + captured_
                                    : captured_;
@@ -156,9 +161,13 @@ private:
   }
 
   void kill_group() {
-    if (child_ > 0)
-      ::kill(-child_, SIGKILL);
+    if (child_ <= 0)
+      return;
+    ::kill(-child_, SIGKILL);
+    ::kill(child_, SIGKILL); // it may have left its group
   }
+
+  void end_late() { end("critical", "Timed out (" + go_compat::format_duration(timeout_) + ") running check"); }
 
   void end(std::string status, std::string output) {
     if (auto then = std::exchange(then_, nullptr))

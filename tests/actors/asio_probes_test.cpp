@@ -4,6 +4,7 @@
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/streambuf.hpp>
 #include <boost/asio/write.hpp>
@@ -219,6 +220,34 @@ TEST_CASE("secrets and the virtual host of an HTTP check go to no other server",
   }
 }
 
+// The read of the response is pending then: another request in its place used what the read still needs.
+TEST_CASE("a redirect whose body does not arrive ends its HTTP check at the timeout", "[probes][redirects]") {
+  const std::string head = "HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 5\r\n\r\n";
+  boost::asio::io_context loop;
+  tcp::acceptor acceptor(loop, {boost::asio::ip::address_v4::loopback(), 0});
+  std::thread server([&] {
+    tcp::socket client(loop);
+    acceptor.accept(client);
+    boost::asio::streambuf received;
+    boost::system::error_code e;
+    boost::asio::read_until(client, received, "\r\n\r\n", e);
+    boost::asio::write(client, boost::asio::buffer(head), e);
+    boost::asio::read(client, received, e); // until the check closes the connection
+  });
+  auto c = check_every_second();
+  c.http = "http://127.0.0.1:" + std::to_string(acceptor.local_endpoint().port()) + "/";
+  c.timeout_ns = std::chrono::nanoseconds(200ms).count();
+  const auto v = run(c);
+  server.join();
+  CHECK(v.status == "critical");
+  CHECK(v.output.find("context deadline exceeded") != std::string::npos);
+  acceptor.non_blocking(true);
+  tcp::socket again(loop);
+  boost::system::error_code e;
+  acceptor.accept(again, e);
+  CHECK(e == boost::asio::error::would_block);
+}
+
 TEST_CASE("an HTTP check with POST follows a 303 without a body, with the right headers", "[probes][redirects]") {
   text_server server({http_answer("303 See Other", "", "Location: /there\r\n"), http_answer("200 OK", "x")});
   auto c = check_every_second();
@@ -407,6 +436,15 @@ TEST_CASE("a script that takes too long is ended with all it started", "[probes]
   const auto v = run(c);
   CHECK(v.status == "critical");
   CHECK(v.output == "Timed out (50ms) running check");
+}
+
+TEST_CASE("a script that leaves its process group is ended at the timeout, too", "[probes]") {
+  auto c = script({"/usr/bin/env", "python3", "-c",
+                   "import os, time; os.setpgid(0, os.getpgid(os.getppid())); time.sleep(1000)"});
+  c.timeout_ns = std::chrono::nanoseconds(500ms).count();
+  const auto v = run(c);
+  CHECK(v.status == "critical");
+  CHECK(v.output == "Timed out (500ms) running check");
 }
 
 TEST_CASE("runs that are stopped report nothing", "[probes]") {
