@@ -59,15 +59,12 @@ node_ptr catalog_table::find_node_by_id_prefix(std::string_view digits) const {
   const auto wanted = hex_digits(digits);
   if (wanted.size() < 2 || wanted.find_first_not_of("0123456789abcdef") != std::string::npos)
     return nullptr;
-  node_ptr found;
-  for (const auto& [id, keys] : nodes_by_id_) {
-    if (!starts_with(hex_digits(id), wanted))
-      continue;
-    if (found || keys.size() > 1)
-      return nullptr;
-    found = row_or_null(nodes_, *keys.begin());
-  }
-  return found;
+  const auto at = nodes_by_digits_.lower_bound(wanted);
+  if (at == nodes_by_digits_.end() || !starts_with(at->first, wanted) || at->second.size() > 1)
+    return nullptr;
+  const auto next = std::next(at);
+  const bool ambiguous = next != nodes_by_digits_.end() && starts_with(next->first, wanted);
+  return ambiguous ? nullptr : row_or_null(nodes_, *at->second.begin());
 }
 
 service_ptr catalog_table::find_service(std::string_view node, std::string_view id) const {
@@ -119,8 +116,10 @@ std::size_t catalog_table::count_of_checks(std::string_view node, std::string_vi
 void catalog_table::put(node_ptr row) {
   const auto key = folded(row->node);
   erase_node(key);
-  if (!row->id.empty())
+  if (!row->id.empty()) {
     nodes_by_id_[folded(row->id)].insert(key);
+    nodes_by_digits_[hex_digits(row->id)].insert(key);
+  }
   nodes_.put(key, std::move(row));
 }
 
@@ -145,6 +144,7 @@ void catalog_table::erase_node(std::string_view key) {
   if (!p.row())
     return;
   unlink(nodes_by_id_, folded((*p.row())->id), std::string(key));
+  unlink(nodes_by_digits_, hex_digits((*p.row())->id), std::string(key));
   nodes_.erase(p, key);
 }
 

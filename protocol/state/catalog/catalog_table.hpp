@@ -49,7 +49,8 @@ public:
   auto maps() const { return std::tie(nodes_, services_, checks_); }
   /// recount() recomputes each of them from the rows (protocol/state/recount).
   auto beside() const {
-    return std::tuple{kept_member{"nodes_by_id", nodes_by_id_}, kept_member{"services_by_name", services_by_name_},
+    return std::tuple{kept_member{"nodes_by_id", nodes_by_id_}, kept_member{"nodes_by_digits", nodes_by_digits_},
+                      kept_member{"services_by_name", services_by_name_},
                       kept_member{"checks_by_service", checks_by_service_},
                       kept_member{"checks_by_instance", checks_by_instance_}};
   }
@@ -61,6 +62,7 @@ private:
   undo_logged_map<service_ptr> services_;
   undo_logged_map<check_ptr> checks_;
   name_index nodes_by_id_;       // folded id -> row keys
+  name_index nodes_by_digits_;   // the same without dashes, for find_node_by_id_prefix()
   name_index services_by_name_;  // folded name -> row keys
   name_index checks_by_service_; // folded service name -> row keys
   // row_key() of node and service id -> row keys: a node may have thousands of services to look up.

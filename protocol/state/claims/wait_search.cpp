@@ -204,11 +204,11 @@ wait_graph waits_of(const tables& t) {
       graph.edges.push_back({waiter.session, waiter.id, waiter.of, false, blocker, holds});
     return !graph.cut;
   };
-  t.claims.claims.for_each_line([&](const claim_line& line) {
+  t.claims.claims.for_each_awaited([&](const claim_line& line) {
     const claim_record* before = nullptr;
     for (const auto& [number, waiter] : line.queue) {
       if (graph.cut)
-        return;
+        return false;
       std::size_t shown = 0;
       for_each_holder(t, *waiter, [&, &waiter = waiter](const std::string& session) {
         return add(*waiter, session, true) && ++shown < holders_shown_max;
@@ -217,6 +217,7 @@ wait_graph waits_of(const tables& t) {
         add(*waiter, before->session, false);
       before = waiter.get();
     }
+    return true;
   });
   return graph;
 }

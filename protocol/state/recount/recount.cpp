@@ -64,10 +64,14 @@ counted_of<lock_delay> counted(const lock_delay& t) {
 
 counted_of<catalog_table> counted(const catalog_table& t) {
   counted_of<catalog_table> found;
-  auto& [nodes_by_id, services_by_name, checks_by_service, checks_by_instance] = found;
+  auto& [nodes_by_id, nodes_by_digits, services_by_name, checks_by_service, checks_by_instance] = found;
   for_each_row(t.nodes(), [&](const node_ptr& n) {
-    if (!n->id.empty())
-      nodes_by_id[folded(n->id)].insert(folded(n->node));
+    if (n->id.empty())
+      return;
+    auto id = folded(n->id);
+    nodes_by_id[id].insert(folded(n->node));
+    std::erase(id, '-');
+    nodes_by_digits[id].insert(folded(n->node));
   });
   for_each_row(t.services(),
                [&](const service_ptr& s) { services_by_name[folded(s->service)].insert(row_key(s->node, s->id)); });
@@ -95,7 +99,7 @@ counted_of<acl_table> counted(const acl_table& t) {
 
 counted_of<claims_table> counted(const claims_table& t) {
   counted_of<claims_table> found;
-  auto& [lines, by_session, own, by_deadline, waiters, queued_bytes] = found;
+  auto& [lines, awaited, by_session, own, by_deadline, waiters, queued_bytes] = found;
   for_each_row(t.rows(), [&](const claim_ptr& c) {
     auto& line = lines[resource_key(c->of.space, c->of.name)];
     by_session[c->session].insert(c->key);
@@ -110,6 +114,7 @@ counted_of<claims_table> counted(const claims_table& t) {
       return;
     }
     line.queue.emplace(position_of(*c), c);
+    awaited.insert(resource_key(c->of.space, c->of.name));
     waiters += 1;
     queued_bytes += queued_bytes_of(*c);
     if (!c->deadline.is_zero())

@@ -88,6 +88,8 @@ void claims_table::track(const claim_ptr& c) {
     return;
   }
   line.queue.emplace(position_of(*c), c);
+  if (line.queue.size() == 1)
+    awaited_.insert(resource_key(c->of.space, c->of.name));
   ++waiters_;
   queued_bytes_ += queued_bytes_of(*c);
   if (!c->deadline.is_zero())
@@ -114,6 +116,8 @@ void claims_table::untrack(const claim_ptr& c) {
     line.holders.erase(c->fence);
   } else {
     line.queue.erase(position_of(*c));
+    if (line.queue.empty())
+      awaited_.erase(at->first);
     --waiters_;
     queued_bytes_ -= MUTANT(queued_bytes_stay) ? 0 : queued_bytes_of(*c);
     by_deadline_.erase({c->deadline, c->key});

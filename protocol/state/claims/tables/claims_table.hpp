@@ -68,13 +68,15 @@ public:
     for (auto at = lines_.lower_bound(begin); at != lines_.end() && at->first.starts_with(begin); ++at)
       f(resource_name{at->first.substr(1, at->first.size() - 2), claim_space::keys}, at->second);
   }
+  /// Calls `f(line)` for each line with waiters, in key order, while it returns true.
   template <class F>
-  void for_each_line(F&& f) const {
-    for (const auto& [key, line] : lines_)
-      f(line);
+  void for_each_awaited(F&& f) const {
+    for (const auto& key : awaited_)
+      if (!f(lines_.find(key)->second))
+        return;
   }
 
-  /// The same for all lines, in key order, while `f` returns true.
+  /// The same for all lines.
   template <class F>
   void for_each_line_while(F&& f) const {
     for (const auto& [key, line] : lines_)
@@ -122,9 +124,13 @@ public:
   auto maps() const { return std::tie(rows_); }
   /// recount() recomputes each of them from the rows (protocol/state/recount).
   auto beside() const {
-    return std::tuple{kept_member{"lines", lines_},     kept_member{"by_session", by_session_},
-                      kept_member{"own", own_},         kept_member{"by_deadline", by_deadline_},
-                      kept_member{"waiters", waiters_}, kept_member{"queued_bytes", queued_bytes_}};
+    return std::tuple{kept_member{"lines", lines_},
+                      kept_member{"awaited", awaited_},
+                      kept_member{"by_session", by_session_},
+                      kept_member{"own", own_},
+                      kept_member{"by_deadline", by_deadline_},
+                      kept_member{"waiters", waiters_},
+                      kept_member{"queued_bytes", queued_bytes_}};
   }
   static constexpr std::size_t bytes_of_no_row() { return sizeof(end_shares*); }
 
@@ -135,6 +141,7 @@ private:
   undo_logged_map<claim_ptr> rows_;
   end_shares& shares_;
   std::map<std::string, claim_line, std::less<>> lines_; ///< by resource_key()
+  std::set<std::string> awaited_;                        ///< keys of lines with waiters
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> by_session_;
   std::map<std::string, occupancy, std::less<>> own_;          ///< by session and resource_key()
   std::set<std::pair<cluster_time, std::string>> by_deadline_; ///< deadlines of waiters

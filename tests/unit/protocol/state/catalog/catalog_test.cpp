@@ -277,6 +277,42 @@ TEST_CASE("a service id registered under another name leaves the old name") {
   CHECK(index_of(d, catalog_service{"api", {}, {}}) == 2);
 }
 
+// A node that the catalog does not have was searched for in all rows, by each query that waits for it at each change.
+TEST_CASE("a node is found by the first digits of its ID, at a cost that hardly grows with the nodes") {
+  const auto id_of = [](int i) {
+    char id[40];
+    std::snprintf(id, sizeof id, "%08x-1111-2222-3333-4444%08x", static_cast<unsigned>(i), static_cast<unsigned>(i));
+    return std::string(id);
+  };
+  const auto filled = [&](int nodes) {
+    auto d = std::make_unique<driver>();
+    for (int i = 0; i < nodes; ++i)
+      d->apply(node_with_id("n" + std::to_string(i), id_of(i)));
+    return d;
+  };
+  const auto found = [](const driver& d, const std::string& wanted) {
+    return std::get<node_services>(d.m.evaluate(catalog_node{wanted}).data).node;
+  };
+  const auto small = filled(100), large = filled(20'000);
+  REQUIRE(found(*large, "00001234-11") != nullptr);
+  CHECK(found(*large, "00001234-11")->node == "n" + std::to_string(0x1234));
+  CHECK(found(*large, "0000123411")->node == "n" + std::to_string(0x1234)); // dashes do not count
+  CHECK(found(*large, "0000123") == nullptr);                              // several
+  CHECK(found(*large, "abcdef") == nullptr);
+  large->apply(catalog_deregister{"n" + std::to_string(0x1234), {}, {}});
+  CHECK(found(*large, "00001234") == nullptr);
+  CHECK(harness::holds_once([&] {
+    const auto cost = [&](const driver& d) {
+      return harness::least_cpu_time([&] {
+        for (int i = 0; i < 1000; ++i)
+          if (found(d, "abcdef") != nullptr)
+            std::abort();
+      });
+    };
+    return cost(*large) < 20 * cost(*small); // 200 times the nodes
+  }));
+}
+
 // 12,000 services on a node took 3.6 s for a health read, 8.4 s for its deregistration.
 TEST_CASE("many services on one node: reads and the end of the node cost linear time, not quadratic") {
   using harness::thread_cpu_time;

@@ -1,4 +1,5 @@
 #include "protocol/state/acl/permissions.hpp"
+#include "tests/harness/cpu_time.hpp"
 #include "tests/unit/protocol/state/claims/claims_driver.hpp"
 
 #include <catch2/catch.hpp>
@@ -136,6 +137,24 @@ TEST_CASE("cycles through queues, through locks of keys, and through a larger pr
     q.refuse_deadlock = true;
   }) == "deadlock");
   CHECK(p.asks("x", h, {}, refusing()) == "waiting 2"); // after g, for which it waits anyway
+}
+
+TEST_CASE("the graph of waits costs what its waits cost, however many claims are held") {
+  const auto cost = [](int held) {
+    claims_driver d;
+    const auto a = d.open(1), b = d.open(2);
+    for (int i = 0; i < held; ++i)
+      d.asks("x" + std::to_string(i), a);
+    d.asks("x7", b);
+    const auto least = harness::least_cpu_time([&] {
+      if (std::get<wait_graph>(d.m.evaluate(claims_graph{}).data).edges.size() != 1)
+        std::abort();
+    });
+    d.drops("x7", b);
+    CHECK(std::get<wait_graph>(d.m.evaluate(claims_graph{}).data).edges.empty());
+    return least;
+  };
+  CHECK(harness::holds_once([&] { return cost(10'000) < 10 * cost(50); })); // 200 times the claims
 }
 
 // Rule 32: "The search visits at most 10,000 nodes in a fixed order", then finds "none".
