@@ -106,6 +106,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
         maintain();
         log_autopilot();
         initialize_access();
+        drop_cancelled();
         give_up_waiting();
         look_at_ahead();
         answer_applied({}, {});
@@ -408,8 +409,21 @@ void fsm::cancel(request_id id) {
     send(node_actors_->watch_registry, unpark_query{id});
     return;
   }
-  const auto drop = [id](std::vector<read_query>& queries) {
-    std::erase_if(queries, [id](const read_query& q) { return q.id == id; });
+  std::erase_if(archives_, [id](const auto& each) { return each.second.id == id; });
+  std::erase_if(long_reads_, [id](auto& each) {
+    std::erase_if(each.waiting, [id](const read_query& q) { return q.id == id; });
+    return each.waiting.empty();
+  });
+  cancelled_.insert(id);
+}
+
+/// Called on every tick: thousands of clients may give up while there is no leader, and a search
+/// for each among all that wait would take seconds.
+void fsm::drop_cancelled() {
+  if (cancelled_.empty())
+    return;
+  const auto drop = [this](std::vector<read_query>& queries) {
+    std::erase_if(queries, [this](const read_query& q) { return cancelled_.contains(q.id); });
   };
   drop(gathering_default_.queries);
   drop(gathering_consistent_.queries);
@@ -421,12 +435,8 @@ void fsm::cancel(request_id id) {
   }
   for (auto& [index, group] : until_applied_)
     drop(group.queries);
-  std::erase_if(until_access_, [id](const auto& each) { return each.first.id == id; });
-  std::erase_if(archives_, [id](const auto& each) { return each.second.id == id; });
-  std::erase_if(long_reads_, [&](auto& each) {
-    drop(each.waiting);
-    return each.waiting.empty();
-  });
+  std::erase_if(until_access_, [this](const auto& each) { return cancelled_.contains(each.first.id); });
+  cancelled_.clear();
 }
 
 /// A query that waits for a change is answered as at its deadline. One that waits for a barrier
@@ -503,7 +513,8 @@ void fsm::on_barrier(const barrier_result& b) {
   auto group = std::move(it->second);
   at_barrier_.erase(it);
   for (auto& q : std::exchange(group.ahead, {}))
-    b.ok ? answer_ahead(std::move(q), b.index) : keep_ahead(std::move(q), b.text);
+    if (!cancelled_.contains(q.id))
+      b.ok ? answer_ahead(std::move(q), b.index) : keep_ahead(std::move(q), b.text);
   if (group.empty())
     return;
   if (!b.ok) {
@@ -518,14 +529,16 @@ void fsm::on_barrier(const barrier_result& b) {
 
 void fsm::serve_all(const read_group& group) {
   for (const auto& q : group.queries)
-    serve(q);
+    if (!cancelled_.contains(q.id))
+      serve(q);
   for (const auto& w : group.writes)
     authorize(w, true);
 }
 
 void fsm::refuse_all(const read_group& group, const std::string& text) {
   for (const auto& q : group.queries)
-    refuse(q, text);
+    if (!cancelled_.contains(q.id))
+      refuse(q, text);
   for (const auto& w : group.writes)
     refuse(w, text);
 }
@@ -623,11 +636,28 @@ bool fsm::is_behind(const read_query& q) const {
   return q.until_decided && machine_->applied_index().value < q.request.min_index && !MUTANT(claim_missed_by_laggard);
 }
 
-bool fsm::has_to_wait(const read_query& q) const {
+bool fsm::has_to_wait(const read_query& q) {
   const auto* claim = q.until_decided ? std::get_if<state::claim_status>(&q.request.query) : nullptr;
   if (claim != nullptr)
     return is_behind(q) || machine_->waits(*claim);
-  return machine_->index_of(q.request.query).value <= q.request.min_index;
+  return index_of(q.request.query).value <= q.request.min_index;
+}
+
+/// Clients that wait for one large prefix ask the same again after each entry, and to search all
+/// below it takes up to a millisecond.
+log_index fsm::index_of(const state::query& q) {
+  const bool below_prefix = std::visit([](const auto& of) { return requires { of.prefix; }; }, q);
+  if (!below_prefix)
+    return machine_->index_of(q);
+  const auto at = machine_->applied_index();
+  if (std::exchange(indexes_at_, at) != at)
+    indexes_.clear();
+  for (const auto& [query, index] : indexes_)
+    if (state::same_question(query, q))
+      return index;
+  if (indexes_.size() == indexes_max)
+    indexes_.erase(indexes_.begin());
+  return indexes_.emplace_back(q, machine_->index_of(q)).second;
 }
 
 /// Evaluates some of the woken queries. The others stay parked until the next slice.

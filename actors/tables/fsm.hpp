@@ -20,6 +20,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace belay::actors {
@@ -128,6 +129,7 @@ private:
   void refuse_all(const read_group& group, const std::string& text);
   void on_barrier(const barrier_result& b);
   void serve_waiting();
+  void drop_cancelled();
   void give_up_waiting();
   // fsm_access.cpp
   /// Whether a request on behalf of that token can be authorized.
@@ -160,7 +162,8 @@ private:
   void wait_for_history(read_query q);
   /// @returns true: nothing that it waits for has happened; it continues from there
   static bool goes_on_waiting(read_query& q, const state::query_result& found);
-  bool has_to_wait(const read_query& q) const;
+  bool has_to_wait(const read_query& q);
+  log_index index_of(const state::query& q);
   bool is_behind(const read_query& q) const;
   void look_at_woken();
   void look_again(const queries_touched& t);
@@ -215,7 +218,8 @@ private:
   std::uint64_t next_barrier_ = 1;
   std::unordered_map<std::uint64_t, read_group> at_barrier_;
   std::multimap<log_index, read_group> until_applied_;
-  std::vector<read_query> ahead_; ///< stale reads as in read_group::ahead, while there is no leader
+  std::unordered_set<request_id> cancelled_; ///< since the last tick; none of these is answered
+  std::vector<read_query> ahead_;            ///< stale reads as in read_group::ahead, while there is no leader
   std::unordered_map<request_id, read_query> parked_;
   std::set<cluster_time> ends_of_tokens_; ///< expiry times of tokens with waiting queries, in the future
 
@@ -244,6 +248,10 @@ private:
     std::unique_ptr<state::long_read> read;
     std::vector<read_query> waiting;
   };
+  static constexpr std::size_t indexes_max = 8;
+  std::vector<std::pair<state::query, log_index>> indexes_; ///< newest indexes of queries, oldest first
+  log_index indexes_at_;                                    ///< applied index at which they were computed
+
   static constexpr std::size_t reads_at_once = 4;
   std::list<long_reading> long_reads_;            ///< the next one to continue comes first
   std::deque<queries_touched> woken_;             ///< not evaluated again yet
