@@ -830,6 +830,8 @@ void fsm::replace(const machine_replaced& r) {
   }
   send(node_actors_->raft_peer, snapshot_in_force{r.meta, level_in_tables(*machine_)});
   serve_waiting();
+  if (!archives_.empty() && !checkpoint_running_) // they waited for a checkpoint of the tables that are gone
+    answer_archives({});
 }
 
 void fsm::go_on_later() {
