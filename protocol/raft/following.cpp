@@ -66,8 +66,11 @@ void core::impl::on_append(const message& m, const append_entries& a) {
     ++fresh;
   const log_index last{a.prev_index.value + a.entries.size()};
   const bool all_known = fresh == a.entries.end();
-  if (!all_known && (fresh->index <= commit || fresh->time < log.time_at(fresh->index.prev())))
-    return; // committed entries are never replaced, and time never decreases
+  // Committed entries are never replaced, and neither terms nor time decrease. The message itself
+  // is sane, but it may begin before this log, whose first known entry it then need not match.
+  if (!all_known && (fresh->index <= commit || fresh->time < log.time_at(fresh->index.prev()) ||
+                     fresh->term < log.term_at(fresh->index.prev())))
+    return;
   // Only a conflict truncates the log. Entries after a delayed append's last one are right, too.
   const auto cut = all_known ? last.next() : fresh->index;
   if (all_known ? MUTANT(truncate_on_old_append) && !a.entries.empty() && last >= commit && last < log.last()

@@ -314,6 +314,22 @@ TEST_CASE("a leader that contradicts itself within its term stops no server") {
   CHECK(one.commit_index() == log_index{2});
 }
 
+// The same, by entries that this server has dropped: it cannot compare them with its own. The one
+// after them would follow an entry of a newer term, which no log has.
+TEST_CASE("an append that begins before the log adds no entry of an earlier term than the log's beginning") {
+  const snapshot_meta checkpoint{log_index{10}, term_id{5}, {}, make_config({1, 2, 3})};
+  raft::core one(node_id{1}, small_limits(), {{term_id{5}, {}}, checkpoint, {}}, 1);
+  append_entries a{log_index{8}, term_id{1}, log_index{8}, 0, {}};
+  for (std::uint64_t i = 9; i <= 11; ++i)
+    a.entries.push_back({log_index{i}, term_id{1}, {}, entry_kind::command, make_payload("x")});
+  one.step({node_id{2}, node_id{1}, term_id{6}, a}, local_time{std::chrono::seconds(1)});
+  CHECK(one.last_index() == log_index{10});
+  CHECK(check_node(one).value_or("") == "");
+  a.entries.back().term = term_id{5};
+  one.step({node_id{2}, node_id{1}, term_id{6}, a}, local_time{std::chrono::seconds(1)});
+  CHECK(one.last_index() == log_index{11});
+}
+
 // A follower whose disk is full accepts no entry. Judged by its own commit index, it would never
 // lag.
 TEST_CASE("a follower knows its leader's commit index, even while it can write nothing") {
