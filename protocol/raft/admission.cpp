@@ -48,27 +48,33 @@ bool learns(const configuration& now, node_id id) {
 
 /// Adds it as a learner. Replaces a lost learner at once, a voter only when it gets its vote.
 configuration with_learner(configuration now, const member& joining_member) {
+  PRECONDITION(!now.contains(joining_member.id));
   for (const auto& m : configuration(now).members)
     if (learns(now, m.id) && would_replace(joining_member, m))
       now = without(std::move(now), m.id);
   now.members.insert(std::upper_bound(now.members.begin(), now.members.end(), joining_member, lower_id),
                      joining_member);
   add_sorted(now.learners, joining_member.id);
+  INVARIANT(well_formed(now));
   return now;
 }
 
 /// Makes it a voter, in place of the members that it replaces.
 configuration with_voter(configuration now, const member& learner, node_id self) {
+  PRECONDITION(learns(now, learner.id));
   for (const auto& m : configuration(now).members)
     if (m.id != self && would_replace(learner, m))
       now = without(std::move(now), m.id);
   std::erase(now.learners, learner.id);
   add_sorted(now.voters, learner.id);
+  INVARIANT(well_formed(now));
   return now;
 }
 
 /// Removes the voter's vote; as a learner it still receives the log.
 configuration with_replica(configuration now, node_id voter) {
+  PRECONDITION(now.voters.size() > 1);
+  PRECONDITION(std::binary_search(now.voters.begin(), now.voters.end(), voter));
   std::erase(now.voters, voter);
   add_sorted(now.learners, voter);
   return now;

@@ -15,6 +15,7 @@ constexpr std::chrono::seconds cleanup_interval{10};
 } // namespace
 
 void autopilot::begin_look(const core& leader, local_time now) {
+  PRECONDITION(leader.term() >= term_);
   now_ = now;
   if (leader.term() != term_) {
     term_ = leader.term();
@@ -57,6 +58,7 @@ std::optional<configuration> autopilot::without_dead(const configuration& now, c
       next = without(std::move(next), id);
   if (next == now)
     return std::nullopt;
+  INVARIANT(next.voters.size() > now.voters.size() / 2); // they could not have committed the removal otherwise
   PROBE("autopilot: dead servers are removed");
   return next;
 }

@@ -14,6 +14,7 @@ public:
   /// @param last time of the last entry of its log; zero if the log has no command. Then time
   /// starts at `wall`, milliseconds since 1970, so that cluster times look like wall-clock times.
   void begin(term_id term, cluster_time last, cluster_time wall, local_time now) {
+    PRECONDITION(term >= term_);
     term_ = term;
     base_ = last.value == 0 ? wall : last;
     since_ = now;

@@ -113,6 +113,8 @@ std::string text_of(const member_change& c) {
 }
 
 configuration first_step(const configuration& now, const configuration& target) {
+  PRECONDITION(!now.joint());
+  PRECONDITION(!target.joint());
   if (now.voters == target.voters)
     return target;
   configuration joint = target;
@@ -124,13 +126,16 @@ configuration first_step(const configuration& now, const configuration& target) 
       joint.members.insert(at, m);
   }
   keep_named(joint);
+  INVARIANT(well_formed(joint)); // else no server could decode the entry
   return joint;
 }
 
 configuration second_step(const configuration& joint) {
+  PRECONDITION(joint.joint());
   configuration last = joint;
   last.voters_old.clear();
   keep_named(last);
+  INVARIANT(well_formed(last));
   return last;
 }
 

@@ -33,6 +33,7 @@ core::impl::impl(node_id id, limits l, restored_state restored, std::uint64_t se
   PRECONDITION(!id.is_zero());
   PRECONDITION(lim.election_ticks > 0);
   PRECONDITION(lim.heartbeat_ticks > 0);
+  PRECONDITION(lim.inflight_appends_max > 0); // else nothing is ever sent
   const bool fits = log.restore(restored.snapshot, std::move(restored.entries));
   if (!fits) {
     PROBE("raft: checkpoint over a log that does not fit, at the start");
@@ -121,6 +122,7 @@ void core::impl::members_received(node_id by, const std::vector<node_id>& server
 }
 
 void core::impl::persisted(std::uint64_t token, local_time t) {
+  PRECONDITION(token < next_token); // the disk confirms only what it was given
   saw_time(t);
   while (!unconfirmed.empty() && unconfirmed.front().token <= token) {
     auto& batch = unconfirmed.front();
@@ -169,6 +171,11 @@ void core::impl::take_persist() {
     held.clear();
     return;
   }
+  // What segment_log::follow() relies on: the batch continues what the disk was given before.
+  INVARIANT(!truncate_from || !restart_after);
+  INVARIANT(!truncate_from || handed_out.next() == *truncate_from);
+  INVARIANT(!restart_after || handed_out == restart_after->index);
+  INVARIANT(!out.persist); // it would be lost
   persist_batch b;
   b.token = next_token++;
   std::optional<hard_state> changed;
@@ -188,6 +195,7 @@ void core::impl::take_committed() {
   // While a checkpoint is installed, the state machine must not pass it (docs/internals/pitfalls.md R14).
   if (installing() || delivered >= commit || !has_a_term())
     return;
+  INVARIANT(out.committed.empty()); // they would never be applied
   out.committed = log.copy(delivered.next(), commit);
   delivered = commit;
 }
@@ -202,16 +210,87 @@ ready core::impl::take_ready() {
   take_committed();
   if (soft != reported_soft)
     out.soft = reported_soft = soft;
+  for (const auto& m : out.send_now)
+    INVARIANT(is_backed_by_disk(m)); // dissertation 3.8, docs/internals/pitfalls.md R21
   return std::exchange(out, {});
 }
 
+/// Besides entries that were counted or compared, those of an installed checkpoint are committed:
+/// `delivered` includes them already.
 void core::impl::advance_commit(log_index to) {
   INVARIANT(to >= commit);
   INVARIANT(to <= log.last());
-  if (leading)
+  // Dissertation 3.6.2: a leader commits entries of its own term (docs/internals/pitfalls.md R9).
+  INVARIANT(!leading || to <= delivered || log.term_at(to) == hard.term);
+  // Dissertation figure 3.1: a follower commits only what it has compared with its leader's log.
+  INVARIANT(leading || to <= delivered || to <= verified);
+  if (leading) {
+    const auto before = leading->uncommitted_bytes;
     for (auto i = std::max(commit.next(), leading->term_start); i <= to; i = i.next())
       leading->uncommitted_bytes -= log.at(i).data->size();
+    INVARIANT(leading->uncommitted_bytes <= before);
+    INVARIANT(to != log.last() || leading->uncommitted_bytes == 0);
+  }
   commit = to;
+}
+
+// ---- what always holds
+
+bool core::impl::is_backed_by_disk(const message& m) const {
+  const auto* vote = std::get_if<vote_reply>(&m.body);
+  const auto* request = std::get_if<vote_request>(&m.body);
+  if (vote != nullptr ? vote->granted && !vote->pre_vote : request != nullptr && !request->pre_vote)
+    return durable_hard.term > m.term || durable_hard == hard_state{m.term, vote != nullptr ? m.to : self};
+  const auto* reply = std::get_if<append_reply>(&m.body);
+  const auto* stored = std::get_if<snapshot_reply>(&m.body);
+  const bool acknowledges = reply != nullptr ? reply->success : stored != nullptr && stored->installed;
+  return !acknowledges || durable_hard.term >= m.term;
+}
+
+void core::impl::check_positions() const {
+  INVARIANT(log.base() <= delivered); // what is not applied is not dropped
+  INVARIANT(delivered <= commit);
+  INVARIANT(commit <= log.last());
+  INVARIANT(verified <= log.last());
+  INVARIANT(handed_out <= log.last());
+  INVARIANT(durable <= log.last());
+  INVARIANT(durable <= handed_out || durable <= delivered); // beyond that only a checkpoint makes durable
+  INVARIANT(log.last_term() <= hard.term);
+  INVARIANT(durable_hard.term <= hard.term);
+  INVARIANT(hard_changed || !unconfirmed.empty() || hard_is_durable()); // no vote or term is forgotten
+  INVARIANT(unconfirmed.empty() || unconfirmed.back().token + 1 == next_token);
+  // The state machine must not pass a checkpoint that is being installed (docs/internals/pitfalls.md R14).
+  INVARIANT(!installing() || delivered < incoming->meta.index);
+}
+
+void core::impl::check_role() const {
+  INVARIANT(soft.term == hard.term);
+  INVARIANT(leading.has_value() == (soft.role == role::leader));
+  INVARIANT(leading.has_value() == (soft.leader == self));
+  if (leading) {
+    INVARIANT(hard.voted_for == self);
+    INVARIANT(!installing());
+    INVARIANT(log.last_term() == hard.term); // at least its no-op
+    INVARIANT(leading->rounds.empty() || leading->rounds.back().number == leading->round);
+    return;
+  }
+  INVARIANT(soft.role != role::candidate || hard.voted_for == self);
+  INVARIANT(soft.role == role::follower || soft.leader.is_zero()); // docs/internals/pitfalls.md R3
+  INVARIANT(soft.role == role::follower || !installing());
+}
+
+void core::impl::check_consistency() {
+  check_positions();
+  check_role();
+  const auto& before = checked;
+  INVARIANT(hard.term >= before.hard.term);
+  // docs/internals/pitfalls.md R1: a vote is kept for its term.
+  INVARIANT(hard.term > before.hard.term || before.hard.voted_for.is_zero() || hard.voted_for == before.hard.voted_for);
+  INVARIANT(commit >= before.commit);
+  INVARIANT(delivered >= before.delivered);
+  // Dissertation figure 3.2: a leader only appends.
+  INVARIANT(!leading || hard.term > before.hard.term || log.last() >= before.last);
+  checked = {hard, commit, delivered, leading ? log.last() : log_index{}};
 }
 
 // ---- the public class
@@ -223,13 +302,17 @@ core::core(core&&) noexcept = default;
 core& core::operator=(core&&) noexcept = default;
 
 status core::bootstrap(const configuration& initial) {
-  return impl_->bootstrap(initial);
+  auto s = impl_->bootstrap(initial);
+  impl_->check_consistency();
+  return s;
 }
 void core::tick(local_time now) {
   impl_->tick(now);
+  impl_->check_consistency();
 }
 void core::step(const message& m, local_time now) {
   impl_->step(m, now);
+  impl_->check_consistency();
 }
 bool core::counts(node_id from) const {
   return impl_->counts(from);
@@ -239,12 +322,17 @@ void core::members_received(node_id by, const std::vector<node_id>& servers) {
 }
 void core::persisted(std::uint64_t token, local_time now) {
   impl_->persisted(token, now);
+  impl_->check_consistency();
 }
 std::variant<log_index, propose_error> core::propose(std::vector<payload> commands, cluster_time now) {
-  return impl_->propose(std::move(commands), now);
+  auto r = impl_->propose(std::move(commands), now);
+  impl_->check_consistency();
+  return r;
 }
 std::optional<propose_error> core::propose_configuration(const configuration& target, cluster_time now) {
-  return impl_->propose_configuration(target, now);
+  auto refused = impl_->propose_configuration(target, now);
+  impl_->check_consistency();
+  return refused;
 }
 bool core::read(std::uint64_t id) {
   return impl_->read(id);
@@ -254,6 +342,7 @@ bool core::transfer_leadership(node_id to) {
 }
 void core::lease_given_up() {
   impl_->lease_given_up();
+  impl_->check_consistency();
 }
 
 void core::peer_unreachable(node_id peer) {
@@ -289,9 +378,12 @@ void core::snapshot_failed(log_index index) {
 }
 void core::snapshot_installed(const snapshot_meta& meta) {
   impl_->snapshot_installed(meta);
+  impl_->check_consistency();
 }
 log_index core::compact(const snapshot_meta& meta, std::uint64_t keep) {
-  return impl_->compact(meta, keep);
+  const auto first = impl_->compact(meta, keep);
+  impl_->check_consistency();
+  return first;
 }
 
 void core::time_is(local_time now) {
@@ -313,7 +405,9 @@ void core::broadcast_commit() {
 }
 
 ready core::take_ready() {
-  return impl_->take_ready();
+  auto r = impl_->take_ready();
+  impl_->check_consistency();
+  return r;
 }
 
 node_id core::self() const {

@@ -45,6 +45,15 @@ struct core::impl {
   void take_persist();
   void take_committed();
   void advance_commit(log_index to);
+  /// Whether what this message promises is on the disk: a vote, or the term in which entries or a
+  /// snapshot are acknowledged. The entries themselves are not compared: a leader that contradicts
+  /// itself within its term may have made this server truncate them.
+  bool is_backed_by_disk(const message& m) const;
+  /// Checks what holds between two inputs. Called at the end of each function that changes this
+  /// node. O(1).
+  void check_consistency();
+  void check_positions() const;
+  void check_role() const;
 
   // ---- election.cpp: terms, votes, leadership
   /// @param why if this node leads: for the log
@@ -212,6 +221,13 @@ struct core::impl {
   std::optional<incoming_snapshot> incoming;
 
   ready out;
+
+  // ---- as of the last check_consistency(): none of these ever goes back
+  struct checked_state {
+    hard_state hard;
+    log_index commit, delivered;
+    log_index last; ///< of a leader, which only appends; zero: it did not lead
+  } checked;
 };
 
 } // namespace belay::raft

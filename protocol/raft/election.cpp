@@ -10,6 +10,9 @@
 namespace belay::raft {
 
 void core::impl::follow(term_id term, node_id new_leader, step_down_cause why) {
+  PRECONDITION(term >= hard.term);
+  PRECONDITION(new_leader != self);
+  PRECONDITION(!leading || term > hard.term || new_leader.is_zero()); // dissertation figure 3.2: one leader in a term
   if (leading) {
     why_stepped_down = why;
     lose_leadership();
@@ -29,6 +32,7 @@ void core::impl::follow(term_id term, node_id new_leader, step_down_cause why) {
 }
 
 void core::impl::lose_leadership() {
+  PRECONDITION(leading.has_value());
   const auto first = std::max(commit.next(), leading->term_start);
   if (first <= log.last())
     out.proposals_unknown_from = std::min(first, out.proposals_unknown_from.value_or(first));
@@ -105,6 +109,7 @@ void core::impl::hurry() {
 }
 
 void core::impl::pre_campaign() {
+  PRECONDITION(!leading);
   if (soft.role == role::candidate)
     why_election = election_cause::no_winner;
   else if (soft.role == role::follower) // a pre-candidate retries for the same reason
@@ -121,6 +126,9 @@ void core::impl::pre_campaign() {
 }
 
 void core::impl::campaign(bool transfer) {
+  PRECONDITION(!leading);
+  PRECONDITION(!installing()); // it may lack entries that are committed
+  PRECONDITION(electable());
   if (transfer)
     why_election = election_cause::requested_by_leader;
   else if (soft.role != role::pre_candidate)
@@ -161,6 +169,11 @@ void core::impl::count_votes() {
 }
 
 void core::impl::lead() {
+  PRECONDITION(hard.voted_for == self);
+  PRECONDITION(
+      hard_is_durable()); // else it could vote for another server after a restart (docs/internals/pitfalls.md R21)
+  PRECONDITION(!installing());
+  PRECONDITION(log.last_term() < hard.term); // no entry of this term exists before its leader does
   received_commit = {};
   soft = {role::leader, hard.term, self};
   votes.clear();
@@ -168,6 +181,7 @@ void core::impl::lead() {
   sync_progress();
   // Dissertation 6.4: uncommitted entries of earlier terms commit with the first entry of this one.
   leading->term_start = append_own(entry_kind::noop, make_payload({}), {});
+  INVARIANT(leading->term_start > commit); // reads wait for it
 }
 
 /// Dissertation figure 3.1, RequestVote, with pre-votes (9.6). A server that has heard its leader
@@ -212,6 +226,7 @@ void core::impl::on_vote_request(const message& m, const vote_request& r) {
     send_now(m.from, vote_reply{false, false});
     return;
   }
+  INVARIANT(hard.term == m.term); // the vote is for the term that the candidate campaigns for
   if (hard.voted_for.is_zero()) {
     hard.voted_for = m.from;
     hard_changed = true;

@@ -65,6 +65,7 @@ private:
   std::size_t flight_bytes_ = 0;
 
   void clear_window();
+  void check_consistency() const;
 };
 
 } // namespace belay::raft

@@ -116,11 +116,15 @@ void core::impl::reject_append(const message& m, const append_entries& a) {
   r.conflict_index = std::max(commit, log.last_not_above(std::min(a.prev_index.prev(), log.last()), a.prev_term));
   r.conflict_term = log.term_at(r.conflict_index);
   r.round = a.round;
+  // The leader would try the same entry again, forever.
+  INVARIANT(r.conflict_index < r.rejected);
+  INVARIANT(r.conflict_index >= log.base());
   send_now(m.from, r);
 }
 
 void core::impl::truncate_log(log_index from) {
   INVARIANT(from > commit);
+  INVARIANT(!leading); // dissertation figure 3.2: a leader only appends
   // Verified entries are only truncated for a peer that contradicts itself within a term.
   verified = std::min(verified, from.prev());
   if (from <= handed_out) {

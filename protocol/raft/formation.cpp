@@ -316,6 +316,7 @@ std::vector<member> formation::chosen_set() const {
     return {};
   std::sort(all.begin(), all.end(), by_id);
   all.resize(settings_.expect);
+  INVARIANT(well_formed(configuration_of_voters(all))); // each server once
   return all;
 }
 
@@ -384,6 +385,12 @@ std::optional<promise> formation::next_promise() const {
 }
 
 void formation::promised(promise p) {
+  // Rounds only rise, and a round has at most one set: the proof in the header relies on it.
+  PRECONDITION(p.round >= promise_.round);
+  PRECONDITION(p.round > promise_.round || p.set == promise_.set);
+  PRECONDITION(p.round > promise_.round || p.given_up || !promise_.given_up);
+  PRECONDITION(p.refused.size() >= promise_.refused.size()); // a cluster that was given up stays so
+  PRECONDITION(p.round == promise_.round || p.set.empty() || contains(p.set, self_.id));
   promise_ = std::move(p);
   silent_ticks_ = 0;
   if (!promise_.set.empty() && !promise_.given_up && ++sets_in_row_ >= settings_.sets_at_once)
@@ -410,6 +417,8 @@ std::optional<configuration> formation::first_configuration() const {
 }
 
 void formation::joined(std::uint64_t cluster_id) {
+  PRECONDITION(cluster_id != 0);
+  PRECONDITION(cluster_id_ == 0 || cluster_id_ == cluster_id); // a data directory belongs to one cluster
   // Servers that connected before the formation count, although the set was full.
   if (may_form() && cluster_id == promised_cluster())
     for (const auto& [id, p] : peers_)

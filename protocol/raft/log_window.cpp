@@ -13,9 +13,9 @@ bool log_window::restore(const snapshot_meta& snapshot, std::vector<entry> entri
   if (entries.empty())
     return snapshot.index.is_zero() || MUTANT(empty_log_taken_as_fitting);
   const auto first = entries.front().index;
-  const auto last = entries.back().index;
+  const auto last_on_disk = entries.back().index;
   PRECONDITION(!first.is_zero() && first <= snapshot.index.next());
-  if (last < snapshot.index)
+  if (last_on_disk < snapshot.index)
     return false;
   if (first <= snapshot.index && entries[snapshot.index.value - first.value].term != snapshot.term)
     return false;
@@ -32,11 +32,14 @@ bool log_window::restore(const snapshot_meta& snapshot, std::vector<entry> entri
     auto& e = entries[i];
     PRECONDITION(e.index.value == first.value + i);
     if (e.index > snapshot.index) {
-      append(std::move(e));
+      push(std::move(e));
     } else {
       entries_.push_back(std::move(e)); // its configuration, if it has one, is older than the snapshot's
     }
   }
+  INVARIANT(last() == last_on_disk);
+  INVARIANT(base_ <= snapshot.index);
+  check_consistency();
   return true;
 }
 
@@ -58,6 +61,13 @@ const entry& log_window::at(log_index i) const {
 }
 
 bool log_window::append(entry e) {
+  PRECONDITION(e.term >= last_term()); // dissertation 3.4, 3.5; last_not_above() relies on it
+  PRECONDITION(e.time >= last_time());
+  return push(std::move(e));
+}
+
+/// For entries from the disk, too, whose terms and times nothing has compared.
+bool log_window::push(entry e) {
   PRECONDITION(e.index == last().next());
   PRECONDITION(e.data != nullptr);
   const bool changes = e.kind == entry_kind::configuration;
@@ -72,12 +82,15 @@ bool log_window::append(entry e) {
 
 bool log_window::truncate_from(log_index i) {
   PRECONDITION(holds(i));
+  PRECONDITION(configs_.front().index < i); // that configuration is committed
   entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(i.value - base_.value - 1), entries_.end());
   bool changes = false;
   while (!MUTANT(config_not_rolled_back) && configs_.size() > 1 && configs_.back().index >= i) {
     configs_.pop_back();
     changes = true;
   }
+  INVARIANT(last() == i.prev());
+  check_consistency();
   return changes;
 }
 
@@ -88,18 +101,29 @@ void log_window::restart(const snapshot_meta& snapshot) {
   base_time_ = snapshot.time;
   configs_.clear();
   configs_.push_back({snapshot.index, snapshot.config});
+  check_consistency();
+}
+
+void log_window::check_consistency() const {
+  INVARIANT(!configs_.empty());
+  INVARIANT(configs_.back().index <= last()); // docs/internals/pitfalls.md R7
+  INVARIANT(entries_.empty() || entries_.front().index == first());
+  INVARIANT(entries_.empty() || entries_.back().index == last());
 }
 
 void log_window::forget_until(log_index i) {
   PRECONDITION(i <= last());
   if (i <= base_)
     return;
+  const auto kept_last = last();
   base_term_ = at(i).term;
   base_time_ = at(i).time;
   entries_.erase(entries_.begin(), entries_.begin() + static_cast<std::ptrdiff_t>(i.value - base_.value));
   base_ = i;
   while (configs_.size() > 1 && configs_[1].index <= i)
     configs_.pop_front();
+  INVARIANT(last() == kept_last);
+  check_consistency();
 }
 
 std::vector<entry> log_window::slice(log_index from, std::size_t count_max, std::size_t bytes_max) const {
@@ -114,6 +138,8 @@ std::vector<entry> log_window::slice(log_index from, std::size_t count_max, std:
     bytes += e.data->size();
     out.push_back(e);
   }
+  INVARIANT(!out.empty()); // or a follower would wait for these entries forever
+  INVARIANT(out.front().index == from);
   return out;
 }
 
@@ -123,7 +149,10 @@ std::vector<entry> log_window::copy(log_index from, log_index to) const {
   PRECONDITION(holds(from));
   PRECONDITION(holds(to));
   const auto begin = entries_.begin() + static_cast<std::ptrdiff_t>(from.value - base_.value - 1);
-  return {begin, begin + static_cast<std::ptrdiff_t>(to.value - from.value + 1)};
+  std::vector<entry> out(begin, begin + static_cast<std::ptrdiff_t>(to.value - from.value + 1));
+  INVARIANT(out.front().index == from);
+  INVARIANT(out.back().index == to);
+  return out;
 }
 
 log_index log_window::last_not_above(log_index i, term_id t) const {

@@ -32,10 +32,11 @@ public:
   /// @pre holds(i)
   const entry& at(log_index i) const;
 
-  /// @pre e.index follows the last one; a configuration entry can be decoded
+  /// @pre e.index follows the last one, its term and time are not less; a configuration entry can
+  /// be decoded
   /// @returns true if the configuration in force changed.
   bool append(entry e);
-  /// Drops `i` and all after it. @pre holds(i)
+  /// Drops `i` and all after it. @pre holds(i); it is after the checkpoint and all dropped entries
   /// @returns true if the configuration in force changed (docs/internals/pitfalls.md R7).
   bool truncate_from(log_index i);
   /// Drops everything; the next entry is the one after the snapshot.
@@ -65,6 +66,9 @@ private:
     log_index index;
     configuration config;
   };
+
+  bool push(entry e);
+  void check_consistency() const;
 
   log_index base_;
   term_id base_term_;

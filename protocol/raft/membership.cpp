@@ -23,6 +23,8 @@ status core::impl::bootstrap(const configuration& initial) {
   // part of the timeout.
   refuses_votes = false;
   election_elapsed = lim.election_ticks;
+  INVARIANT(log.last() == log_index{1});
+  INVARIANT(config() == initial); // it was encoded and decoded
   config_took_effect();
   return done{};
 }
@@ -41,6 +43,8 @@ std::optional<propose_error> core::impl::propose_configuration(const configurati
   if (!well_formed(target) || target.joint() || target == config())
     return propose_error::invalid;
   const auto next = MUTANT(membership_not_joint) ? target : first_step(config(), target);
+  // Dissertation 4.3: the old voters take part in a change of the voters.
+  INVARIANT(next.voters == config().voters || next.voters_old == config().voters);
   if (!quorum_is_reachable(next, 0) && !MUTANT(unheard_members_accepted)) {
     PROBE("raft: membership change refused, too few of the new members are heard");
     return propose_error::quorum_not_reachable;
@@ -72,6 +76,8 @@ void core::impl::sync_progress() {
   for (auto& [id, p] : leading->followers)
     if (!config().contains(id) && p.departing_ticks < 0)
       p.departing_ticks = 2 * lim.election_ticks;
+  INVARIANT(!leading->followers.contains(self)); // its log would count twice
+  INVARIANT(leading->followers.size() + 1 >= config().members.size());
 }
 
 void core::impl::after_commit() {
@@ -171,6 +177,7 @@ void core::impl::tick_transfer() {
   // Readers know that the lease is over: the caller of transfer_leadership() ensures it, or
   // lease_is_over() if the leader leaves. The lease does not return in this term even if the
   // transfer fails: this message may arrive any time later. A quorum confirms reads and renewals.
+  INVARIANT(lease_until() == local_time{0});
   PROBE("raft: lease forfeited to a transfer");
   send_now(l.transfer_to, timeout_now{});
   l.lease_forfeited = true;

@@ -45,8 +45,13 @@ void core::impl::confirm_rounds() {
     const auto* p = l.find(id);
     return p == nullptr ? 0 : p->round_acked;
   });
+  INVARIANT(reached <= l.round);
   while (!l.rounds.empty() && l.rounds.front().number <= reached) {
     auto& r = l.rounds.front();
+    // A read sees at least the first entry of this term (docs/internals/pitfalls.md R10).
+    INVARIANT(r.reads.empty() || r.index >= l.term_start);
+    INVARIANT(r.index <= commit);
+    INVARIANT(r.sent <= now);
     const auto from = MUTANT(lease_from_reply_time) ? now : r.sent;
     l.lease_base = std::max(from, l.lease_base.value_or(from));
     for (auto id : r.reads)

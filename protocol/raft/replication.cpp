@@ -10,6 +10,8 @@
 namespace belay::raft {
 
 log_index core::impl::append_own(entry_kind kind, payload data, cluster_time time) {
+  PRECONDITION(leading.has_value());
+  PRECONDITION(kind != entry_kind::command || !leading->handing_over()); // the next leader could lack it
   const bool keep = MUTANT(leader_time_goes_back) && kind == entry_kind::command;
   const entry e{log.last().next(), hard.term, keep ? time : std::max(time, log.last_time()), kind, std::move(data)};
   leading->uncommitted_bytes += e.data->size();
@@ -38,6 +40,7 @@ std::variant<log_index, propose_error> core::impl::propose(std::vector<payload> 
   const auto first = log.last().next();
   for (auto& c : commands)
     append_own(entry_kind::command, std::move(c), time);
+  INVARIANT(first.value + commands.size() == log.last().next().value); // callers derive the others' indexes
   return first;
 }
 
@@ -98,6 +101,10 @@ void core::impl::drive_followers() {
 }
 
 void core::impl::drive(node_id id, follower_progress& p) {
+  INVARIANT(id != self);
+  INVARIANT(p.match <= log.last());
+  INVARIANT(p.next <= log.last().next());
+  INVARIANT(p.round_acked <= leading->round);
   if (p.state != follower_state::snapshot && p.next <= log.base())
     p.become_snapshot();
   switch (p.state) {
@@ -127,6 +134,7 @@ void core::impl::send_append(node_id id, follower_progress& p, bool with_entries
   // the last entry sent: if that was lost, the follower rejects it and so reports its position.
   if (p.state != follower_state::snapshot)
     a.prev_index = p.next.prev();
+  INVARIANT(a.prev_index.is_zero() || a.prev_index >= log.base()); // its term is known
   a.prev_term = log.term_at(a.prev_index);
   a.commit = commit;
   a.round = leading->round;
@@ -138,6 +146,8 @@ void core::impl::send_append(node_id id, follower_progress& p, bool with_entries
                           std::max(lim.append_bytes_max, behind ? lim.catch_up_append_bytes_max : 0));
   }
   const log_index last{a.prev_index.value + a.entries.size()};
+  INVARIANT(last <= log.last());
+  INVARIANT(a.entries.empty() || a.entries.front().index == a.prev_index.next());
   if (p.state == follower_state::replicate && !a.entries.empty()) {
     std::size_t bytes = 0;
     for (const auto& e : a.entries)
@@ -185,9 +195,11 @@ void core::impl::on_append_reply(const message& m, const append_reply& r) {
   const auto hint = std::min({r.conflict_index, r.rejected, log.last()});
   const auto fits = log.last_not_above(hint, r.conflict_term);
   p.become_probe(std::min(fits.next(), r.rejected));
+  INVARIANT(p.next <= r.rejected || p.next == p.match.next()); // each refusal takes the search back
 }
 
 void core::impl::commit_by_count() {
+  PRECONDITION(leading.has_value());
   const log_index reached{quorum_value(config(), [&](node_id id) -> std::uint64_t {
     if (id == self)
       return MUTANT(leader_counts_unwritten) ? log.last().value : durable.value;

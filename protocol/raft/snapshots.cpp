@@ -29,6 +29,8 @@ void core::impl::drive_snapshot(node_id id, follower_progress& p) {
   if (s.reading || s.all_read || s.paused_ticks > 0 || s.requested_where ||
       s.chunk_ends.size() >= lim.snapshot_chunks_inflight || p.silent_ticks > lim.election_ticks)
     return;
+  PRECONDITION(p.state == follower_state::snapshot);
+  INVARIANT(s.meta || s.read_offset == 0); // another checkpoint would be continued
   s.reading = true;
   s.quiet_ticks = 0;
   // Doubles what the follower has received: if each part costs a slow write, few are needed.
@@ -66,6 +68,9 @@ void core::impl::snapshot_loaded(node_id to, const snapshot_meta& meta, std::uin
     snapshot_unavailable(to);
     return;
   }
+  INVARIANT(!s.all_read);
+  INVARIANT(s.chunk_ends.empty() || s.chunk_ends.back() <= offset);
+  INVARIANT(s.chunk_ends.size() < lim.snapshot_chunks_inflight);
   s.reading = false;
   s.quiet_ticks = 0;
   s.meta = meta;
@@ -254,6 +259,9 @@ log_index core::impl::compact(const snapshot_meta& meta, std::uint64_t keep) {
     const auto kept = needed_behind(upto);
     if (kept < upto)
       PROBE("raft: entries kept for a follower that catches up");
+    INVARIANT(kept <= meta.index); // the checkpoint has what is dropped
+    INVARIANT(kept <= delivered);
+    INVARIANT(kept <= durable);
     log.forget_until(kept);
   }
   return log.first();
