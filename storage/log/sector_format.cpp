@@ -75,6 +75,7 @@ std::size_t sector_frame_bytes(std::size_t body_bytes) {
 void encode_sectors(std::string_view body, const segment_header& s, std::uint64_t sequence, std::uint32_t attempt,
                     std::string& out) {
   PRECONDITION(body.size() <= body_bytes_max);
+  PRECONDITION(s.version == segment_version::sectors);
   const sector_head head{static_cast<std::uint32_t>(body.size()), sequence, attempt};
   const auto seed = tag_seed(head, crc_seed(s));
   out.clear();
@@ -94,6 +95,7 @@ void encode_sectors(std::string_view body, const segment_header& s, std::uint64_
     w.u32(crc32c(std::string_view(out).substr(begin)));
   }
   INVARIANT(body.empty());
+  INVARIANT(out.size() == sector_frame_bytes(head.body_bytes)); // a reader finds the next frame by it
 }
 
 frame_look look_at_sectors(std::string_view all, std::size_t offset, std::uint64_t sequence, const segment_header& s,
@@ -130,6 +132,7 @@ frame_look look_at_sectors(std::string_view all, std::size_t offset, std::uint64
   body.reserve(n * sector_content_bytes);
   for (std::size_t k = 0; k < n; ++k)
     body.append(sector(k).substr(0, sector_content_bytes));
+  INVARIANT(sector_head_bytes + head->body_bytes <= body.size());
   const auto found = std::string_view(body).substr(sector_head_bytes, head->body_bytes);
   if (!all_zero(std::string_view(body).substr(sector_head_bytes + found.size())))
     return look;

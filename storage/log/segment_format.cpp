@@ -104,6 +104,7 @@ std::string encode_segment_header(const segment_header& h) {
   w.u64(h.next_index.value);
   wire::encode_hard_state(w, h.hard);
   w.u32(crc32c(out));
+  INVARIANT(out.size() <= segment_header_bytes);
   out.resize(segment_header_bytes);
   return out;
 }
@@ -149,7 +150,8 @@ std::size_t batches_bytes_max(const std::vector<raft::persist_batch>& batches) {
 
 void encode_frame(const std::vector<raft::persist_batch>& batches, std::string& out) {
   out.assign(frame_header_bytes, '\0');
-  out.reserve(frame_bytes(batches_bytes_max(batches)));
+  const auto body_max = batches_bytes_max(batches);
+  out.reserve(frame_bytes(body_max));
   byte_writer w(out);
   w.u8(body_version);
   w.varint(batches.size());
@@ -157,7 +159,9 @@ void encode_frame(const std::vector<raft::persist_batch>& batches, std::string& 
     encode_batch(w, b);
   const auto body = out.size() - frame_header_bytes;
   PRECONDITION(body <= body_bytes_max);
+  INVARIANT(body <= body_max); // callers limit their appends by it
   const auto total = frame_bytes(body);
+  INVARIANT(out.size() + frame_trailer_bytes <= total);
   out.resize(total - frame_trailer_bytes);
   out.append(frame_trailer);
   // encoded_body() reads the size of the body here.
@@ -166,11 +170,14 @@ void encode_frame(const std::vector<raft::persist_batch>& batches, std::string& 
 }
 
 std::string_view encoded_body(std::string_view frame) {
+  PRECONDITION(frame.size() >= frame_header_bytes);
   return frame.substr(frame_header_bytes, byte_reader(frame.substr(4)).u32());
 }
 
 void seal_frame(std::string& frame, const segment_header& s, std::uint64_t sequence, std::uint64_t offset) {
+  PRECONDITION(offset % frame_align == 0); // its header does not cross a sector
   const auto body = encoded_body(frame);
+  PRECONDITION(frame.size() == frame_bytes(body.size())); // a reader finds the next frame by it
   const auto seed = crc_seed(s);
   // The sector with the header is never all zeros, whatever follows in it.
   const auto first = std::min<std::size_t>(frame.size(), sector_bytes - offset % sector_bytes);

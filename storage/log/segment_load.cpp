@@ -149,6 +149,8 @@ result<loaded_log> segment_log::load(log_index needed) {
     log.bytes += active_->offset;
     log.begins = (segments_.empty() ? active_->header : segments_.front().header).next_index;
   }
+  INVARIANT(log.entries.empty() || log.entries.back().index.next() == log.next);
+  check_consistency();
   loaded_ = true;
   // A new log gets its first segment here, so that the first append does not wait for it.
   // If the disk is full, that append reports it.
@@ -216,6 +218,8 @@ status segment_log::read_segment(std::uint64_t number, bool last, loaded_log& in
         now.highest = std::max(now.highest, b.entries.back().index);
       std::move(b.entries.begin(), b.entries.end(), std::back_inserter(entries));
     }
+    INVARIANT(look.bytes > 0); // it goes on behind this frame
+    INVARIANT(look.bytes <= all.size() - offset);
     position_ = *after;
     last_frame = offset;
     offset += look.bytes;
@@ -237,6 +241,8 @@ status segment_log::secure_end(std::string_view all, std::size_t last_frame, std
   // only in memory: the process that wrote it may have ended before the sync, or because the sync
   // failed. After a failed sync the system does not retry unless the bytes are written again.
   // Earlier frames were synced, or this was done for them.
+  PRECONDITION(last_frame <= end);
+  PRECONDITION(torn_bytes <= all.size() - end); // the file does not grow
   std::string bytes(all.substr(last_frame, end - last_frame));
   // An unfinished write after it was never acknowledged. Zeros replace it, because the next
   // frame has its sequence number and must be followed by zeros, or by sectors of other frames.

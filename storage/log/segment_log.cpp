@@ -24,6 +24,11 @@ std::uint64_t round_up(std::uint64_t n, std::uint64_t to) {
   return (n + to - 1) / to * to;
 }
 
+/// Frames begin and end at multiples of this.
+std::size_t frame_bytes_step(segment_version v) {
+  return v == segment_version::sectors ? sector_bytes : frame_align;
+}
+
 std::uint64_t seed_or_random(std::uint64_t seed) {
   if (seed != 0)
     return seed;
@@ -91,6 +96,23 @@ result<segment_log::position> segment_log::follow(const std::vector<raft::persis
   return p;
 }
 
+void segment_log::check_consistency() const {
+  INVARIANT(segments_.empty() || active_);
+  INVARIANT(free_.size() <= options_.free_segments_max);
+  if (spare_) {
+    INVARIANT(spare_->zeroed <= spare_->bytes);
+    INVARIANT(!spare_->synced || spare_->zeroed == spare_->bytes);
+  }
+  if (!active_)
+    return;
+  INVARIANT(active_->header.number + 1 == next_number_);
+  INVARIANT(segments_.empty() || segments_.front().header.number + segments_.size() == active_->header.number);
+  INVARIANT(active_->offset > segment_header_bytes); // a segment has a frame
+  INVARIANT(active_->offset <= active_->header.file_bytes);
+  INVARIANT(active_->offset % frame_bytes_step(active_->header.version) == 0);
+  INVARIANT(position_.sequence != active_->header.first_sequence); // it would be used twice
+}
+
 /// Checks that the batches continue the log, and writes them as one frame: into the active segment
 /// or, if it is full, into the prepared one, which becomes active. Then it prepares a part of the
 /// next segment.
@@ -103,6 +125,7 @@ status segment_log::append(const std::vector<raft::persist_batch>& batches) {
   auto after = follow(batches);
   if (!after)
     return die(after.error());
+  INVARIANT(after->hard.term >= position_.hard.term); // the core's term never falls
   if (batches_bytes_max(batches) > body_bytes_max)
     return die("append of more than 1 GiB");
   encode_frame(batches, frame_);
@@ -140,6 +163,7 @@ status segment_log::append(const std::vector<raft::persist_batch>& batches) {
   if (auto s = fill_spare(options_.segment_bytes, std::max(options_.fill_bytes, 2 * written));
       !s && s.reason().kind != failure_kind::no_space)
     return die(s.error());
+  check_consistency();
   return done{};
 }
 
@@ -158,6 +182,8 @@ std::string_view segment_log::sealed(const segment_header& s, std::uint64_t offs
 
 status segment_log::write_frame() {
   const auto frame = sealed(active_->header, active_->offset);
+  INVARIANT(frame.size() == encoded_bytes(active_->header.version)); // append() looked for this much space
+  INVARIANT(active_->offset + frame.size() <= active_->header.file_bytes);
   if (auto s = active_->f->write_at(active_->offset, {frame}); !s)
     return s;
   if (auto s = MUTANT(log_not_synced) ? status(done{}) : active_->f->sync(); !s)
@@ -167,6 +193,9 @@ status segment_log::write_frame() {
 }
 
 status segment_log::begin_segment() {
+  PRECONDITION(spare_.has_value());
+  PRECONDITION(spare_->synced);
+  PRECONDITION(spare_->zeroed == spare_->bytes);
   active_segment next;
   next.header = {version_,           next_number_,         spare_->bytes, random_.next(),
                  position_.sequence, position_.next_index, position_.hard};
@@ -174,6 +203,8 @@ status segment_log::begin_segment() {
   next.f = std::move(spare_->f);
   const auto header = encode_segment_header(next.header);
   const auto frame = sealed(next.header, segment_header_bytes);
+  INVARIANT(frame.size() == encoded_bytes(version_));
+  INVARIANT(header.size() + frame.size() <= next.header.file_bytes);
   if (auto s = next.f->write_at(0, {header, frame}); !s)
     return s;
   if (auto s = next.f->sync(); !s)
@@ -262,6 +293,7 @@ result<bool> segment_log::compact(log_index first_kept, std::size_t segments_max
       return true;
     PROBE("log: segment dropped behind a checkpoint");
     const auto& oldest = segments_.front();
+    INVARIANT(active_ && oldest.header.number != active_->header.number); // the one written to stays
     const bool keep = free_.size() < options_.free_segments_max && oldest.header.file_bytes == options_.segment_bytes;
     const bool has_sectors = oldest.header.version == segment_version::sectors;
     const auto freed = free_name(next_free_number_);
@@ -276,6 +308,7 @@ result<bool> segment_log::compact(log_index first_kept, std::size_t segments_max
       ++next_free_number_;
     }
   }
+  check_consistency();
   return false;
 }
 

@@ -123,6 +123,8 @@ private:
   status fill_spare(std::uint64_t bytes_needed, std::size_t budget);
   void drop_spare();
   failure die(const std::string& why);
+  /// Holds after each successful call. O(1).
+  void check_consistency() const;
 
   file_system& files_;
   std::string directory_;
