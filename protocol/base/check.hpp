@@ -19,6 +19,13 @@ void on_check_failed(check_failed_handler handler);
       ::belay::check_failed("invariant", #condition, __FILE__, __LINE__);                                              \
   } while (false)
 
+/// For conditions in loops over rows or entries: evaluated only in builds with mutants.
+#ifdef BELAY_SIMULATION_HOOKS
+#define INVARIANT_IN_DEVELOPMENT(condition) INVARIANT(condition)
+#else
+#define INVARIANT_IN_DEVELOPMENT(condition) static_cast<void>(0)
+#endif
+
 #define PRECONDITION(condition)                                                                                        \
   do {                                                                                                                 \
     if (!(condition)) [[unlikely]]                                                                                     \

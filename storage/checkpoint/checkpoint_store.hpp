@@ -54,6 +54,7 @@ template <class Row>
 std::string_view value_of(const Row& row, std::string& buffer) {
   buffer.clear();
   row.append_value(buffer);
+  INVARIANT_IN_DEVELOPMENT(buffer.size() <= row.bytes_max); // the file's map is made large enough for that
   return buffer;
 }
 

@@ -19,6 +19,8 @@ checks_ahead::~checks_ahead() {
 }
 
 bool checks_ahead::start(lmdb_transaction& txn, char tag) {
+  PRECONDITION(!thread_.joinable()); // one transaction is used by one thread
+  PRECONDITION(txn.raw() != nullptr);
   try {
     thread_ = std::thread([this, &txn, tag] { look(txn, tag); });
   } catch (const std::system_error&) {

@@ -97,6 +97,9 @@ result<std::optional<kept_record>> kept_window::record(lmdb_transaction& txn) co
 
 result<bool> kept_window::keep(const std::optional<checkpoint_info>& there, const checkpoint_info& next,
                                const kept_delta& delta) {
+  PRECONDITION(delta.floor <= next.meta.index);
+  PRECONDITION(!delta.behind || *delta.behind <= next.meta.index);
+  PRECONDITION(delta.rows.empty() || delta.rows.back().index <= next.meta.index); // load() stops there
   kept_record r;
   if (there)
     r.before = kept_record::position_of(*there);
@@ -119,6 +122,7 @@ result<bool> kept_window::keep(const std::optional<checkpoint_info>& there, cons
     return file_.die(s.error());
   if (!s)
     return s.reason();
+  INVARIANT(file_.is_open());
   unreadable_.clear();
   return true;
 }
@@ -132,6 +136,7 @@ status kept_window::write_changes(const kept_record& r, const kept_delta& delta)
     auto counted = r;
     if (rc == 0)
       rc = txn.entries(counted.rows);
+    INVARIANT(rc != 0 || counted.rows > 0);
     --counted.rows; // the record
     return rc == 0 ? put_record(txn, counted) : rc;
   });

@@ -153,9 +153,16 @@ status lmdb_checkpoint::commit(const checkpoint_delta& delta) {
   if (!dead().empty())
     return failure{dead()};
   PRECONDITION(unreadable_.empty());
+  PRECONDITION(delta.full || rows_.is_open());
+  PRECONDITION(!delta.meta.index.is_zero());
   auto s = delta.full ? commit_full(delta) : commit_changes(delta);
   if (!s && s.reason().kind == failure_kind::other && dead().empty())
     return rows_.die(s.error());
+  if (s) { // what is in force was read back
+    INVARIANT(proven_digest_ == delta.digest);
+    INVARIANT(rows_.is_open());
+    INVARIANT(dead().empty());
+  }
   if (rows_.is_open())
     rows_.env().drop_pages();
   return s;
@@ -384,6 +391,7 @@ status lmdb_checkpoint::start_empty() {
   auto s = rows_.replace_with(0, [](lmdb_transaction&) { return status(done{}); });
   if (s)
     unreadable_.clear();
+  INVARIANT(!s || rows_.is_open());
   return s;
 }
 
@@ -435,6 +443,7 @@ status lmdb_checkpoint::freeze(const checkpoint_info& now) {
     frozen_.pop_front();
   }
   frozen_.push_back(std::move(view));
+  INVARIANT(frozen_.size() <= frozen_max_); // their files are removed with them
   return done{};
 }
 
@@ -453,17 +462,21 @@ result<lmdb_checkpoint::frozen_view*> lmdb_checkpoint::frozen(log_index index) {
   if (frozen_.empty() || frozen_.back().meta != (*now)->meta)
     if (auto s = freeze(**now); !s)
       return s.reason();
+  INVARIANT(!frozen_.empty());
+  INVARIANT(frozen_.back().meta == (*now)->meta);
   return &frozen_.back();
 }
 
 result<checkpoint_store::chunk> lmdb_checkpoint::read_snapshot(log_index index, std::uint64_t offset,
                                                                std::size_t bytes_max) {
+  PRECONDITION(bytes_max > 0); // else a reader never reaches the end
   if (!dead().empty())
     return failure{dead()};
   auto view = frozen(index);
   if (!view)
     return view.reason();
   const auto& v = **view;
+  INVARIANT(index.is_zero() || v.meta.index == index);
   if (offset > v.bytes)
     return failure{"the snapshot at index " + to_string(v.meta.index) + " has only " + std::to_string(v.bytes) +
                    " bytes"};
@@ -523,6 +536,7 @@ result<std::uint64_t> lmdb_checkpoint::write_snapshot(const raft::snapshot_meta&
 }
 
 status lmdb_checkpoint::install(snapshot_validator* validator) {
+  PRECONDITION(incoming_.has_value());
   // Also before the older generation adopts the file: another descriptor does not see its errors.
   if (auto synced = incoming_->f->sync(); !synced)
     return synced;
@@ -539,6 +553,9 @@ status lmdb_checkpoint::install(snapshot_validator* validator) {
       validator);
   if (!s)
     return s;
+  INVARIANT(installed.meta == incoming_->meta); // both were compared before the file got its name
+  INVARIANT(rows_.is_open());
+  INVARIANT(!proven_digest_); // the next commit reads the whole file
   // The log up to there is gone, and the older generation is useless without it.
   if (auto adopted = older_.adopt(snapshots_ + "/incoming", installed); !adopted)
     older_.forget();

@@ -167,6 +167,7 @@ int lmdb_transaction::remove(std::string_view key) {
 }
 
 int lmdb_transaction::entries(std::uint64_t& n) {
+  PRECONDITION(txn_ != nullptr);
   MDB_stat stat;
   const int rc = mdb_stat(txn_, dbi_, &stat);
   n = rc == 0 ? stat.ms_entries : 0;
@@ -174,6 +175,7 @@ int lmdb_transaction::entries(std::uint64_t& n) {
 }
 
 int lmdb_transaction::commit() {
+  PRECONDITION(txn_ != nullptr); // LMDB does not check it
   auto* t = txn_;
   txn_ = nullptr; // LMDB frees it in any case
   return mdb_txn_commit(t);
@@ -194,6 +196,7 @@ lmdb_cursor::~lmdb_cursor() {
 
 int lmdb_cursor::open(lmdb_transaction& txn) {
   PRECONDITION(cursor_ == nullptr);
+  PRECONDITION(txn.raw() != nullptr);
   return mdb_cursor_open(txn.raw(), txn.dbi(), &cursor_);
 }
 

@@ -108,6 +108,8 @@ void lmdb_file::give_back_memory() {
 
 status lmdb_file::commit(std::uint64_t bytes_estimate, const std::function<int(lmdb_transaction&)>& write,
                          const std::function<status()>& prove) {
+  PRECONDITION(is_open());
+  PRECONDITION(dead_.empty());
   const auto more = page_waste * bytes_estimate + map_slack;
   if (env_->used_bytes() > env_->map_bytes() / 10 * 7)
     // At the limit of the map there may still be free pages inside: try it.
@@ -218,6 +220,7 @@ status lmdb_file::put_in_force() {
   reverted_.reset();
   if (auto s = open_or_create(); !s)
     return die(s.error());
+  INVARIANT(is_open());
   return done{};
 }
 

@@ -41,6 +41,7 @@ result<std::optional<replaced_meta>> revert_newest_commit(file& f) {
   const bool second_is_newer = other > one;
   replaced_meta before{(second_is_newer ? page_bytes : 0) + layout::page_header_bytes,
                        second_is_newer ? *second : *first};
+  INVARIANT(before.bytes.size() == layout::meta_bytes); // undo_revert() writes no more than was replaced
   if (auto s = f.write_at(before.offset, {second_is_newer ? *first : *second}); !s)
     return s.reason();
   if (auto s = f.sync(); !s)
@@ -49,6 +50,8 @@ result<std::optional<replaced_meta>> revert_newest_commit(file& f) {
 }
 
 status undo_revert(file& f, const replaced_meta& before) {
+  PRECONDITION(before.bytes.size() == layout::meta_bytes);
+  PRECONDITION(before.offset >= layout::page_header_bytes);
   if (auto s = f.write_at(before.offset, {before.bytes}); !s)
     return s;
   return f.sync();

@@ -67,7 +67,7 @@ status older_generation::adopt(const std::string& file, const checkpoint_info& i
 
 void older_generation::forget() {
   info_.reset();
-  (void)files_.remove(path()); // if this fails, a later start finds that the log does not reach back to it
+  is_there_ = !files_.remove(path()).ok(); // if this fails, a later start finds that the log does not reach back to it
 }
 
 status older_generation::put_in_place(const std::string& file, const checkpoint_info& info) {
@@ -77,6 +77,7 @@ status older_generation::put_in_place(const std::string& file, const checkpoint_
   if (auto s = files_.sync_directory(directory_); !s)
     return s;
   info_ = info;
+  is_there_ = true;
   return done{};
 }
 

@@ -46,6 +46,7 @@ snapshot_writer::snapshot_writer(file& f, const checkpoint_info& info) : file_(f
   byte_writer a(about);
   wire::encode_snapshot_meta(a, info.meta);
   a.u64(info.digest);
+  INVARIANT(about.size() <= header_bytes_max); // the parser takes no more
   byte_writer w(buffer_);
   w.raw(header_magic);
   w.u32(version);
@@ -69,6 +70,7 @@ status snapshot_writer::add(const row_view& row) {
 void snapshot_writer::end_block() {
   if (block_.empty())
     return;
+  INVARIANT(block_.size() <= snapshot_parser::usual_block_bytes_max);
   const auto start = buffer_.size();
   byte_writer w(buffer_);
   w.u32(static_cast<std::uint32_t>(block_.size()));
@@ -89,6 +91,7 @@ status snapshot_writer::flush() {
 
 result<std::uint64_t> snapshot_writer::finish() {
   end_block();
+  INVARIANT(block_.empty()); // a row that is counted is in the file
   const auto start = buffer_.size();
   byte_writer w(buffer_);
   w.u32(0);
@@ -221,6 +224,7 @@ result<checkpoint_info> read_snapshot_file(file& f, const std::function<status(c
   }
   if (auto s = parser.finish(); !s)
     return s.reason();
+  INVARIANT(parser.info().has_value());
   return *parser.info();
 }
 
