@@ -22,6 +22,9 @@ state::kv_entry_ptr decode_entry(std::string_view key, std::string_view bytes) {
 
 void append_change(std::string& out, const state::kept_change& c) {
   const auto& [before, after, expired] = c.change;
+  // Without it decode_change() could not find the key; the window of a restart would be lost.
+  INVARIANT_IN_DEVELOPMENT(after || (before && !c.goes_on));
+  INVARIANT_IN_DEVELOPMENT(!after || !before || after->key == before->key);
   const bool writes_before = before && !c.goes_on;
   byte_writer w(out);
   w.u8(change_version);

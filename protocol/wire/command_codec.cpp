@@ -77,6 +77,7 @@ void put(byte_writer& w, const Command& c) {
 }
 
 void put_tag(byte_writer& w, state::command_tag tag, state::feature_level level) {
+  PRECONDITION(level >= state::level_of(tag)); // older servers must not take the command for one they know
   w.raw(encode_needs({level, std::string(state::first_version_of(level))}));
   w.u8(static_cast<std::uint8_t>(tag));
 }
@@ -381,6 +382,7 @@ void read_batch(byte_reader& r, state::row_batch& out) {
 }
 
 void write_answer(byte_writer& w, const kept_answer& answer) {
+  INVARIANT_IN_DEVELOPMENT(answer == nullptr || answer->decided_at.is_zero()); // read_answer() takes no other
   w.boolean(answer != nullptr);
   if (answer != nullptr)
     w.text(encode_reply(*answer));
@@ -398,7 +400,8 @@ void read_answer(byte_reader& r, kept_answer& out) {
 
 std::string encode_command(const state::command& c) {
   if (const auto* plain = std::get_if<state::txn>(&c))
-    PRECONDITION(!has_fence_op(*plain)); // else it must be a fenced_txn
+    PRECONDITION(!has_fence_op(*plain));           // else it must be a fenced_txn
+  PRECONDITION(c.by || c.authorized_at.is_zero()); // it is encoded beside the name
   std::string out;
   byte_writer w(out);
   c.by ? put_on_behalf(w, c) : put_plain(w, c);
@@ -545,6 +548,10 @@ std::string too_new(const command_needs& needs, std::string_view whom) {
 }
 
 std::string encode_needs(const command_needs& needs) {
+  // get_needs() takes no other: the entry would stop every server.
+  PRECONDITION(needs.level != 0);
+  PRECONDITION(!needs.version.empty());
+  PRECONDITION(needs.version.size() <= needed_version_max);
   std::string out;
   byte_writer w(out);
   w.u8(version_with_needs);

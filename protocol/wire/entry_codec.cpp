@@ -1,6 +1,7 @@
 #include "protocol/wire/entry_codec.hpp"
 
 #include "protocol/base/check.hpp"
+#include "protocol/raft/configuration.hpp"
 
 namespace belay::wire {
 
@@ -20,12 +21,14 @@ bool read_version(byte_reader& r) {
 void encode_entry(byte_writer& w, const raft::entry& e) {
   PRECONDITION(e.data != nullptr);
   PRECONDITION(!e.index.is_zero());
+  [[maybe_unused]] const auto before = w.out().size();
   w.u8(version);
   w.u8(static_cast<std::uint8_t>(e.kind));
   w.u64(e.index.value);
   w.u64(e.term.value);
   w.u64(e.time.value);
   w.text(*e.data);
+  INVARIANT_IN_DEVELOPMENT(w.out().size() - before <= entry_bytes_max(e));
 }
 
 std::size_t entry_bytes_max(const raft::entry& e) {
@@ -63,6 +66,8 @@ bool decode_hard_state(byte_reader& r, raft::hard_state& h) {
 }
 
 void encode_snapshot_meta(byte_writer& w, const raft::snapshot_meta& m) {
+  // decode_snapshot_meta() takes no other: a checkpoint could not be read again.
+  PRECONDITION(m.config == raft::configuration{} || raft::well_formed(m.config));
   w.u8(version);
   w.u64(m.index.value);
   w.u64(m.term.value);

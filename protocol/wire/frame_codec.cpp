@@ -106,6 +106,7 @@ std::string extensions_of(const hello& h) {
       b.u64(h.refused[i]);
     block(extension::round, std::exchange(bytes, {}));
   }
+  INVARIANT(bytes.empty()); // each block has only its own
   if (h.has_replicas) {
     b.u8(h.replica ? 1 : 0);
     block(extension::replica, bytes);
@@ -373,6 +374,7 @@ void put(byte_writer& w, const raft::message& m) {
                    w.boolean(v.granted);
                  },
                  [&](const raft::snapshot_chunk& s) {
+                   PRECONDITION(s.bytes != nullptr);
                    encode_snapshot_meta(w, s.meta);
                    w.u64(s.offset);
                    w.text(*s.bytes);
@@ -574,6 +576,7 @@ void encode_frame(const frame& f, std::string& out) {
             put(w, m);
           },
           [&](const forward_call& c) {
+            PRECONDITION(c.bytes != nullptr);
             begin(kind::forward_call);
             w.u64(c.id.value);
             w.u8(static_cast<std::uint8_t>(c.kind));
@@ -631,6 +634,9 @@ void encode_frame(const frame& f, std::string& out) {
       },
       f);
   const auto body = std::string_view(out).substr(start + header_bytes);
+  INVARIANT(body.size() <= UINT32_MAX - 4); // a shorter length would end the frame in its middle
+  INVARIANT(start + kind_at < out.size());
+  INVARIANT(out[start + kind_at] != 0); // a decoder takes the kind from there
   patch_u32(out, start, static_cast<std::uint32_t>(body.size() + 4));
   patch_u32(out, start + 4, crc32c(body));
 }

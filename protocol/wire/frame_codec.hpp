@@ -101,9 +101,15 @@ public:
   status feed(std::string_view bytes, std::vector<frame>& frames);
 
   /// Limits frames from now on; at most, and by default, frame_bytes_max.
-  void set_frame_bytes_max(std::size_t bytes) { frame_bytes_max_ = bytes; }
+  void set_frame_bytes_max(std::size_t bytes) {
+    PRECONDITION(bytes <= frame_bytes_max);
+    frame_bytes_max_ = bytes;
+  }
   /// The same for hellos, including the four bytes of their length.
-  void set_hello_bytes_max(std::size_t bytes) { hello_bytes_max_ = bytes; }
+  void set_hello_bytes_max(std::size_t bytes) {
+    PRECONDITION(bytes <= frame_bytes_max);
+    hello_bytes_max_ = bytes;
+  }
   /// Size of the incomplete frame.
   std::size_t unfinished_bytes() const { return pending_.size(); }
   /// Memory reserved for the incomplete frame. After a large frame is complete, most of its memory
