@@ -23,6 +23,10 @@ log_writer_actor::behavior_type log_writer::make_behavior() {
 }
 
 void log_writer::write(const write_log& w) {
+  PRECONDITION(!w.batches.empty());
+  // None is lost, repeated or overtaken on the way from the core. After a full disk all come again.
+  PRECONDITION(w.batches.front().token == last_token_ + 1);
+  PRECONDITION(w.batches.back().token == last_token_ + w.batches.size());
   log_written answer;
   answer.token = w.batches.back().token;
   answer.batches = w.batches.size();
@@ -43,6 +47,8 @@ void log_writer::write(const write_log& w) {
   metrics_.batch(entries);
   const auto took = answer.took;
   const bool stored = answer.disk_full.empty();
+  if (stored)
+    last_token_ = answer.token;
   send(node_actors_->raft_peer, std::move(answer));
   if (stored)
     log_slow_sync(took);

@@ -35,7 +35,8 @@ private:
   std::shared_ptr<storage::log_store> store_;
   metrics& metrics_;
   diagnosis::slow_syncs slow_syncs_;
-  log_index first_kept_; ///< first index that the last compaction kept
+  log_index first_kept_;         ///< first index that the last compaction kept
+  std::uint64_t last_token_ = 0; ///< of the last batch on the disk; zero: none since the process started
 };
 
 } // namespace belay::actors

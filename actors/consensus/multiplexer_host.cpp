@@ -49,10 +49,12 @@ public:
   }
 
   void after(std::chrono::nanoseconds d, std::function<void()> then) {
+    PRECONDITION(then != nullptr);
     timed_.emplace(end_of_wait(d), std::move(then));
     arm();
   }
   void when_readable(int socket, std::function<void()> then) {
+    PRECONDITION(then != nullptr);
     epoll_event e{};
     e.events = EPOLLIN | EPOLLONESHOT;
     e.data.fd = socket;

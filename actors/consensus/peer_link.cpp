@@ -402,6 +402,7 @@ void peer_link::admit(identified_peer p) {
   set_peer_options(p.fd, settings_.silence_limit);
   drop_earlier_connections(p.hello.self.id);
   const auto handle = add_scribe(p.fd);
+  INVARIANT(!is_reachable(p.hello.self.id)); // one connection for each peer: frames on two have no order
   auto& in = incoming_[handle];
   in.since = clock().now();
   in.from = std::move(p.address);
@@ -441,6 +442,7 @@ void peer_link::drop_silent_connections(std::chrono::nanoseconds passed) {
     if ((in.silent += passed) > settings_.hello_limit)
       silent.push_back(handle);
   for (const auto& handle : silent) {
+    INVARIANT(incoming_.contains(handle));
     if (const auto& in = incoming_[handle]; may_log_about(in, "silent "))
       log::info("peer_link", "silent connection closed", {{"peer", in.name}});
     hang_up(handle);
@@ -565,6 +567,7 @@ bool peer_link::unverified_are_too_many(const incoming& in) const {
 /// @returns false if the connection was closed
 bool peer_link::take_frames(caf::io::connection_handle handle, incoming& in, std::string_view bytes,
                             std::optional<wire::frame> first) {
+  PRECONDITION(!in.peer.is_zero()); // it has identified itself
   in.silent = std::chrono::milliseconds(0);
   frames_received received;
   received.from = in.peer;

@@ -74,6 +74,9 @@ bool peer_link::is_reached_otherwise(const outgoing& o, const socket_endpoint& m
 }
 
 void peer_link::dial(outgoing& o) {
+  PRECONDITION(o.state == dial_state::idle);
+  PRECONDITION(o.fd < 0); // else it would stay open
+  PRECONDITION(!o.channel);
   const auto peer = split_host_port(o.address);
   const auto address = peer.number() == 0 ? std::nullopt : names_.find(peer.host, peer.number());
   if (!address)
@@ -97,6 +100,8 @@ void peer_link::dial(outgoing& o) {
 }
 
 void peer_link::finish_dial(outgoing& o) {
+  PRECONDITION(o.state == dial_state::connecting);
+  PRECONDITION(o.fd >= 0);
   pollfd p{o.fd, POLLOUT, 0};
   if (poll(&p, 1, 0) == 0) {
     if (clock().now() >= o.next_event)
@@ -118,6 +123,8 @@ void peer_link::finish_dial(outgoing& o) {
 }
 
 void peer_link::shake_hands(outgoing& o) {
+  PRECONDITION(o.state == dial_state::shaking_hands);
+  PRECONDITION(o.channel.has_value());
   char bytes[8u << 10];
   std::string nothing;
   for (;;) {
@@ -145,7 +152,9 @@ void peer_link::shake_hands(outgoing& o) {
 }
 
 void peer_link::dialled(outgoing& o) {
-  o.handle = add_scribe(o.fd); // which closes the descriptor
+  PRECONDITION(o.state != dial_state::up);
+  PRECONDITION(!o.channel || o.channel->established()); // no frame before the peer has proved itself
+  o.handle = add_scribe(o.fd);                          // which closes the descriptor
   o.state = dial_state::up;
   o.up_since = clock().now();
   o.unsent = 0;
@@ -214,6 +223,7 @@ void peer_link::on_answer(outgoing& o, std::string_view bytes) {
 }
 
 void peer_link::lost(outgoing& o) {
+  PRECONDITION(o.state == dial_state::up);
   const auto now = clock().now();
   o.state = dial_state::idle;
   o.fd = -1;
@@ -261,6 +271,8 @@ void peer_link::write_hello(outgoing& o) {
 /// Sends at once what the socket accepts: CAF would wait for an event of the socket, which costs
 /// three system calls and a turn of its loop. CAF sends the rest, and everything queued after it.
 void peer_link::transmit(outgoing& o) {
+  PRECONDITION(o.state == dial_state::up);
+  PRECONDITION(o.fresh.empty()); // or those bytes would come in the middle of a frame
   // Repeats while the socket accepts all: no event would then fetch what waits in the queue.
   while (o.queue.has_work(o.unsent)) {
     if (o.channel) {

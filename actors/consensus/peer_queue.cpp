@@ -44,6 +44,7 @@ void peer_queue::take(std::size_t unsent, std::string& out) {
     out += bulk_.front();
     bulk_.pop_front();
   }
+  INVARIANT(!bulk_.empty() || bulk_bytes_ == 0); // or its limit would be reached without anything in it
 }
 
 void peer_queue::clear() {

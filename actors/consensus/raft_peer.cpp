@@ -145,8 +145,11 @@ void raft_peer::flush() {
 void raft_peer::carry_out(raft::ready r) {
   if (r.lease_withdrawn)
     withdraw_lease({});
-  if (r.persist)
+  if (r.persist) {
+    INVARIANT(unwritten_.empty() || unwritten_.back().token + 1 == r.persist->token);
+    INVARIANT(!unwritten_.empty() || in_flight_.empty() || in_flight_.back().token + 1 == r.persist->token);
     unwritten_.push_back(std::move(*r.persist));
+  }
   for (auto& m : r.send_now) {
     const auto to = m.to;
     queue_frame(to, std::move(m));
@@ -185,7 +188,9 @@ void raft_peer::on_committed(std::vector<raft::entry> entries) {
     if (e.kind == raft::entry_kind::command && e.data)
       if (const auto needs = wire::needs_of(*e.data))
         level_committed_ = std::max(level_committed_, needs->level);
+  INVARIANT(entries.back().index == core_.commit_index());
   c.origins = calls_.committed(entries);
+  INVARIANT(c.origins.empty() || c.origins.size() == entries.size()); // the fsm answers them one by one
   vitals_->committed_index.store(entries.back().index.value);
   c.entries = std::move(entries);
   const bool awaited_elsewhere = std::any_of(c.origins.begin(), c.origins.end(),
@@ -247,6 +252,8 @@ bool raft_peer::is_steady(const raft::configuration& members) const {
 /// Called after a tick.
 void raft_peer::sleep() {
   sleeps_for_ = ticks_to_sleep();
+  INVARIANT(sleeps_for_ >= 1);
+  INVARIANT(leading() || sleeps_for_ <= settings_.limits.election_ticks); // it must notice that its leader is gone
   const std::chrono::nanoseconds tick = settings_.limits.tick;
   wake_ups_.ask(*this, *node_actors_, sleeps_for_ > 1 ? together(*this, sleeps_for_ * tick, tick) : tick,
                 tick_atom::value);

@@ -26,6 +26,7 @@ void raft_peer::write_next_batches() {
     in_flight_.swap(unwritten_);
   if (in_flight_.empty())
     return;
+  INVARIANT(unwritten_.empty() || in_flight_.back().token + 1 == unwritten_.front().token);
   writing_ = true;
   write_began_ = now();
   send(node_actors_->log_writer, write_log{in_flight_});
@@ -44,6 +45,8 @@ void raft_peer::note_cluster() {
 }
 
 void raft_peer::save_cluster() {
+  PRECONDITION(note_due_ != 0);
+  PRECONDITION(note_due_ == formation_.cluster_id()); // the data directory names the cluster that was joined
   if (settings_.joined(note_due_))
     note_due_ = 0;
   else
@@ -51,6 +54,9 @@ void raft_peer::save_cluster() {
 }
 
 void raft_peer::on_log_written(const log_written& w) {
+  PRECONDITION(writing_);
+  PRECONDITION(w.batches == in_flight_.size());
+  PRECONDITION(!in_flight_.empty() && w.token == in_flight_.back().token);
   writing_ = false;
   if (!w.disk_full.empty()) {
     PROBE("peer: disk full");
@@ -94,6 +100,7 @@ void raft_peer::on_checkpoint_written(const checkpoint_written& c) {
   const bool has_others = core_.config().members.size() > 1;
   // The older generation of the checkpoint needs more of the log than this server keeps in memory.
   const auto in_memory = core_.compact(c.meta, has_others ? settings_.trailing_entries : 0);
+  INVARIANT(in_memory <= core_.commit_index().next());
   send(node_actors_->log_writer, compact_log{std::min(in_memory, c.log_needed_from)});
 }
 
@@ -110,6 +117,7 @@ void raft_peer::on_chunk_loaded(const snapshot_chunk_loaded& s) {
 void raft_peer::on_chunk_stored(const snapshot_chunk_stored& s) {
   // A server that lacks only this snapshot may be few entries behind, and look healthy.
   if (const bool full = s.no_space && !MUTANT(full_snapshot_told_healthy); full != no_space_for_snapshot_) {
+    INVARIANT(!s.no_space || !s.error.empty());
     no_space_for_snapshot_ = full;
     metrics_.disk_full(disk_full_ || full);
     announce_self();
@@ -127,6 +135,7 @@ void raft_peer::on_chunk_stored(const snapshot_chunk_stored& s) {
 
 void raft_peer::on_snapshot_in_force(const snapshot_in_force& s) {
   core_.snapshot_installed(s.meta);
+  INVARIANT(core_.commit_index() >= s.meta.index); // the tables have it
   snapshot_error_.clear();
   checkpointed_ = std::max(checkpointed_, s.meta.index);
   level_committed_ = std::max(level_committed_, s.level); // the entries that it replaces are committed

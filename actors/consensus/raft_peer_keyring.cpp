@@ -71,6 +71,7 @@ void raft_peer::on_keyring_call(node_id from, const wire::keyring_call& c) {
 }
 
 void raft_peer::on_keyring_operated(const keyring_operated& k) {
+  PRECONDITION(keyring_calls_ > 0);
   --keyring_calls_;
   if (k.from.node == self_.id) {
     pass_keyring_on(k.from.id, k.answer);

@@ -7,6 +7,7 @@
 #include "protocol/forward/renewals.hpp"
 #include "protocol/http/request_class.hpp"
 #include "protocol/wire/command_codec.hpp"
+#include "protocol/wire/operator_codec.hpp"
 
 namespace belay::actors {
 
@@ -154,6 +155,8 @@ void raft_peer::propose_here(std::vector<forward::queued_call> batch) {
     commands.push_back(c.bytes);
   const auto proposed = core_.propose(std::move(commands), cluster_now());
   if (const auto* first = std::get_if<log_index>(&proposed)) {
+    INVARIANT(first->value + batch.size() == core_.last_index().next().value); // each call's entry follows from it
+    INVARIANT(*first > core_.commit_index());
     metrics_.proposed(batch.size());
     calls_.proposed(*first, batch);
     delays_.proposed(log_index{first->value + batch.size() - 1}, batch.back().deadline - settings_.queue_timeout);

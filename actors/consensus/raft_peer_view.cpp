@@ -28,6 +28,7 @@ constexpr std::chrono::seconds health_interval{2};
 void raft_peer::publish_view() {
   const auto before = soft_;
   soft_ = core_.soft();
+  INVARIANT(soft_.term >= before.term);
   if (soft_ != before) {
     log_role(before);
     if (soft_.role == raft::role::leader && before.role != raft::role::leader)
