@@ -220,7 +220,7 @@ TEST_CASE("secrets and the virtual host of an HTTP check go to no other server",
   }
 }
 
-// The read of the response is pending then: another request in its place used what the read still needs.
+// The read is pending then: a further request destroyed the parser that it uses.
 TEST_CASE("a redirect whose body does not arrive ends its HTTP check at the timeout", "[probes][redirects]") {
   const std::string head = "HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 5\r\n\r\n";
   boost::asio::io_context loop;

@@ -277,7 +277,7 @@ TEST_CASE("a service id registered under another name leaves the old name") {
   CHECK(index_of(d, catalog_service{"api", {}, {}}) == 2);
 }
 
-// A node that the catalog does not have was searched for in all rows, by each query that waits for it at each change.
+// An unknown node was searched for in all rows, by each waiting query, at each change.
 TEST_CASE("a node is found by the first digits of its ID, at a cost that hardly grows with the nodes") {
   const auto id_of = [](int i) {
     char id[40];
