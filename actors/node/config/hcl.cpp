@@ -125,10 +125,10 @@ result<placed> value_of(std::string_view name, const hcl::value& v) {
                         [&](bool b) { return plain(json::value(b)); },
                         [&](const hcl::number& n) -> result<placed> {
                           if (n.is_integer) {
-                            const auto whole = hcl::as_integer(v);
+                            const auto whole = hcl::as_integer(n);
                             return whole ? plain(json::value(*whole)) : wrong(v.at, whole.error());
                           }
-                          const auto real = hcl::as_real(v);
+                          const auto real = hcl::as_real(n);
                           return real ? plain(json::value(*real)) : wrong(v.at, real.error());
                         },
                         [&](const hcl::list&) { return list_of(name, v); },
