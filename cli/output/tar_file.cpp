@@ -1,7 +1,7 @@
 #include "cli/output/tar_file.hpp"
 
 #include "cli/output/private_file.hpp"
-#include "protocol/archive/gzip_stream.hpp"
+#include "protocol/archive/gzip.hpp"
 #include "protocol/archive/tar_header.hpp"
 
 #include <algorithm>

@@ -1,5 +1,7 @@
 #include "protocol/archive/gzip.hpp"
 
+#include "protocol/base/check.hpp"
+
 #include <zlib.h>
 
 #include <cstdint>
@@ -38,23 +40,42 @@ bool append_gzip(std::string& out, std::string_view bytes) {
     append_stored(out, bytes);
     return true;
   }
-  z_stream z{};
+  gzip_stream z;
+  if (z.ok())
+    z.append(out, bytes, true);
+  return z.ok();
+}
+
+void gzip_stream::end::operator()(z_stream_s* z) const {
+  deflateEnd(z);
+  delete z;
+}
+
+gzip_stream::gzip_stream() : z_(new z_stream{}) {
   constexpr int gzip_window = 15 + 16; // zlib: +16 requests the gzip wrapper
   // Level 1: on JSON within a few percent of level 6 at a
   // third of its time, and this blocks the HTTP thread.
-  if (deflateInit2(&z, 1, Z_DEFLATED, gzip_window, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-    return false;
-  const auto begin = out.size();
-  const auto bound = deflateBound(&z, static_cast<uLong>(bytes.size()));
-  out.resize(begin + bound);
-  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  z.avail_in = static_cast<uInt>(bytes.size());
-  z.next_out = reinterpret_cast<Bytef*>(out.data() + begin);
-  z.avail_out = static_cast<uInt>(bound);
-  const bool done = deflate(&z, Z_FINISH) == Z_STREAM_END;
-  out.resize(done ? begin + z.total_out : begin);
-  deflateEnd(&z);
-  return done;
+  constexpr int level = 1, memory = 8;
+  if (deflateInit2(z_.get(), level, Z_DEFLATED, gzip_window, memory, Z_DEFAULT_STRATEGY) != Z_OK)
+    z_.reset();
+}
+
+void gzip_stream::append(std::string& out, std::string_view bytes, bool last) {
+  PRECONDITION(ok());
+  z_->next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  z_->avail_in = static_cast<uInt>(bytes.size());
+  for (;;) {
+    const auto begin = out.size();
+    const auto bound = deflateBound(z_.get(), z_->avail_in);
+    out.resize(begin + bound);
+    z_->next_out = reinterpret_cast<Bytef*>(out.data() + begin);
+    z_->avail_out = static_cast<uInt>(bound);
+    const auto returned = deflate(z_.get(), last ? Z_FINISH : Z_NO_FLUSH);
+    INVARIANT(returned != Z_STREAM_ERROR);
+    out.resize(begin + bound - z_->avail_out);
+    if (last ? returned == Z_STREAM_END : z_->avail_in == 0 && z_->avail_out != 0)
+      return;
+  }
 }
 
 } // namespace belay::archive

@@ -6,22 +6,23 @@
 #include <string>
 #include <string_view>
 
+struct evp_md_ctx_st;
+
 namespace belay::archive {
 
 class sha256 {
 public:
   sha256();
-  ~sha256();
-  sha256(sha256&&) noexcept;
-  sha256& operator=(sha256&&) noexcept;
 
   sha256& add(std::string_view bytes);
   /// The digest so far; 64 lower-case hexadecimal digits. More may be added afterwards.
   std::string hex() const;
 
 private:
-  struct context;
-  std::unique_ptr<context> context_;
+  struct free {
+    void operator()(evp_md_ctx_st* context) const;
+  };
+  std::unique_ptr<evp_md_ctx_st, free> context_;
 };
 
 } // namespace belay::archive

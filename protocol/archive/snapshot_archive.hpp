@@ -2,7 +2,7 @@
 // The archive of /v1/snapshot: a gzipped tar of meta.json, state.bin and SHA256SUMS, as Consul's
 // (docs/contract/11). The content of state.bin is Belay's. Both directions work on pieces.
 
-#include "protocol/archive/gzip_stream.hpp"
+#include "protocol/archive/gzip.hpp"
 #include "protocol/archive/sha256.hpp"
 #include "protocol/base/ids.hpp"
 

@@ -2,7 +2,7 @@
 // The body of a large response, rendered some rows at a time, so that other requests are
 // served in between. All rows are of one moment: they are immutable, and the result owns them.
 
-#include "protocol/archive/gzip_stream.hpp"
+#include "protocol/archive/gzip.hpp"
 #include "protocol/go_compat/pretty_json.hpp"
 #include "protocol/http/list_rows.hpp"
 #include "protocol/http/shared_body.hpp"

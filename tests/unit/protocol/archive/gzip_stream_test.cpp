@@ -1,7 +1,6 @@
 // A body compressed in pieces is, byte by byte, the same as one compressed at once.
 
 #include "protocol/archive/gzip.hpp"
-#include "protocol/archive/gzip_stream.hpp"
 #include "protocol/base/random.hpp"
 
 #include <catch2/catch.hpp>
