@@ -13,7 +13,7 @@ namespace {
 // How long followers may lack a commit index that no append carries: blocking queries wake later
 // there. Also how often to check whether entries have waited for raft::limits::append_gap.
 constexpr std::chrono::milliseconds broadcast_delay{2};
-// How often the watchdog needs a sign of progress of Raft (actors/service/watchdog.hpp).
+// How often the watchdog needs a sign of progress of Raft (actors/service/service_reports.hpp).
 constexpr std::chrono::milliseconds longest_sleep{250};
 
 } // namespace

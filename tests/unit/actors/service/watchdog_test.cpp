@@ -1,6 +1,6 @@
 // When a server counts as alive: only while the HTTP threads and Raft both make progress.
 
-#include "actors/service/watchdog.hpp"
+#include "actors/service/service_reports.hpp"
 
 #include <catch2/catch.hpp>
 
