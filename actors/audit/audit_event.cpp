@@ -4,22 +4,16 @@
 #include "protocol/go_compat/json_output.hpp"
 #include "protocol/go_compat/timestamp.hpp"
 
+#include <array>
+
 namespace belay::actors {
 
 namespace {
 
 std::string_view name_of(audit_outcome o) {
-  switch (o) {
-  case audit_outcome::done:
-    return "done";
-  case audit_outcome::refused:
-    return "refused";
-  case audit_outcome::denied:
-    return "denied";
-  case audit_outcome::unknown:
-    return "unknown";
-  }
-  return "unknown";
+  constexpr std::array<std::string_view, 4> names = {"done", "refused", "denied", "unknown"};
+  static_assert(names.size() == static_cast<std::size_t>(audit_outcome::unknown) + 1);
+  return names[static_cast<std::size_t>(o)];
 }
 
 std::string time_text(std::int64_t ns) {

@@ -1,6 +1,7 @@
 #include "actors/audit/audit_targets.hpp"
 
 #include "protocol/base/overloaded.hpp"
+#include "protocol/http/tokens.hpp"
 
 #include <type_traits>
 #include <utility>
@@ -163,22 +164,6 @@ struct of_agent_request {
   targets operator()(const agent::list_events&) const { return {}; }
 };
 
-std::string_view name_of(http::agent_token_kind kind) {
-  switch (kind) {
-  case http::agent_token_kind::of_requests:
-    return "default";
-  case http::agent_token_kind::agent:
-    return "agent";
-  case http::agent_token_kind::agent_master:
-    return "agent_master";
-  case http::agent_token_kind::replication:
-    return "replication";
-  case http::agent_token_kind::unknown: // any text from a client
-    return "";
-  }
-  return "";
-}
-
 targets of_local(const http::local_request& r) {
   switch (r.kind) {
   case http::local_kind::agent_reload:
@@ -200,7 +185,7 @@ targets of_local(const http::local_request& r) {
       return {};
     return {{forward::name_of(r.keys.verb), "keyring"}};
   case http::local_kind::agent_token:
-    return {{"set", "agent-token", std::string(name_of(r.token.kind))}};
+    return {{"set", "agent-token", std::string(http::name_of(r.token.kind))}};
   default:
     return {};
   }

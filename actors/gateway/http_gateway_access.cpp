@@ -3,6 +3,7 @@
 #include "actors/gateway/http_gateway.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/go_compat/quoting.hpp"
+#include "protocol/http/tokens.hpp"
 
 #include <boost/asio/post.hpp>
 
@@ -101,11 +102,7 @@ void http_gateway::set_token(exchange& e, const http::agent_token_change& change
   }
   settings_.tokens->set(change);
   take_tokens();
-  log::info("http", "token of this server changed by a client",
-            {{"which", change.kind == http::agent_token_kind::of_requests    ? "default"
-                       : change.kind == http::agent_token_kind::agent        ? "agent"
-                       : change.kind == http::agent_token_kind::agent_master ? "agent_master"
-                                                                             : "replication"}});
+  log::info("http", "token of this server changed by a client", {{"which", http::name_of(change.kind)}});
   if (!settings_.files.keep_tokens) {
     e.answer.emplace();
     return;

@@ -30,7 +30,7 @@ struct agent_token_name {
   std::string_view name;
   agent_token_kind kind;
 };
-// The latter half is their names before Consul 1.4.3.
+// In the order of their kinds; the latter half is their names before Consul 1.4.3.
 constexpr auto agent_token_names = std::to_array<agent_token_name>({
     {"default", agent_token_kind::of_requests},
     {"agent", agent_token_kind::agent},
@@ -54,6 +54,10 @@ std::optional<agent_token_kind> agent_token_named(std::string_view name) {
   const auto found = std::find_if(agent_token_names.begin(), agent_token_names.end(),
                                   [&](const agent_token_name& n) { return n.name == name; });
   return found == agent_token_names.end() ? std::nullopt : std::optional(found->kind);
+}
+
+std::string_view name_of(agent_token_kind kind) {
+  return kind == agent_token_kind::unknown ? "" : agent_token_names[static_cast<std::size_t>(kind)].name;
 }
 
 bool could_be_token(std::string_view text) {

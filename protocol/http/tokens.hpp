@@ -29,5 +29,7 @@ void attach_auth_context(action& a, const state::auth_context& by, bool lists_ne
 
 /// An agent's token that clients may change, by its name in the path; nullopt: unknown.
 std::optional<agent_token_kind> agent_token_named(std::string_view name);
+/// The present name; empty for an unknown one, which is any text of a client.
+std::string_view name_of(agent_token_kind kind);
 
 } // namespace belay::http

@@ -5,6 +5,7 @@
 #include "actors/node/config/keys.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <vector>
 
@@ -85,27 +86,10 @@ These keys are accepted silently: Belay already behaves as they request, or clos
 )";
 
 std::string_view name_of(config_kind kind) {
-  switch (kind) {
-  case config_kind::boolean:
-    return "boolean";
-  case config_kind::integer:
-    return "number";
-  case config_kind::text:
-    return "text";
-  case config_kind::duration:
-    return "duration";
-  case config_kind::list:
-    return "list of texts";
-  case config_kind::text_map:
-    return "texts by name";
-  case config_kind::section:
-    return "section";
-  case config_kind::opaque:
-    return "anything";
-  case config_kind::definitions:
-    return "definitions";
-  }
-  return "";
+  constexpr std::array<std::string_view, 9> names = {
+      "boolean", "number", "text", "duration", "list of texts", "texts by name", "section", "anything", "definitions"};
+  static_assert(names.size() == static_cast<std::size_t>(config_kind::definitions) + 1);
+  return names[static_cast<std::size_t>(kind)];
 }
 
 using texts_by_key = std::map<std::string, key_text, std::less<>>;
