@@ -2,6 +2,7 @@
 
 #include "protocol/base/ascii_case.hpp"
 #include "protocol/base/hex.hpp"
+#include "protocol/base/overloaded.hpp"
 
 #include <algorithm>
 #include <array>
@@ -70,10 +71,13 @@ void write_all(int fd, std::string_view bytes) {
   }
 }
 
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+}
+
 void append_quoted(std::string& out, std::string_view text) {
   out += '"';
   for (char c : text) {
-    auto b = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') {
       out += '\\';
       out += c;
@@ -81,9 +85,9 @@ void append_quoted(std::string& out, std::string_view text) {
       out += "\\n";
     } else if (c == '\t') {
       out += "\\t";
-    } else if (b < 0x20 || b == 0x7f) {
+    } else if (is_control(c)) {
       out += "\\u";
-      append_hex(out, b, 4);
+      append_hex(out, static_cast<unsigned char>(c), 4);
     } else {
       out += c;
     }
@@ -91,20 +95,12 @@ void append_quoted(std::string& out, std::string_view text) {
   out += '"';
 }
 
-bool needs_quotes(std::string_view text) {
-  if (text.empty())
-    return true;
-  for (char c : text)
-    if (static_cast<unsigned char>(c) <= 0x20 || c == '"' || c == '\\' || c == '=' || c == 0x7f)
-      return true;
-  return false;
+bool has_control(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), is_control);
 }
 
-bool has_control(std::string_view text) {
-  for (char c : text)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-      return true;
-  return false;
+bool needs_quotes(std::string_view text) {
+  return text.empty() || has_control(text) || text.find_first_of(" \"\\=") != text.npos;
 }
 
 void append_time(std::string& out, std::int64_t unix_ms) {
@@ -136,22 +132,13 @@ std::optional<level> level_named(std::string_view name) {
 
 void field::append_plain(std::string& out) const {
   char text[32];
-  switch (kind_) {
-  case kind::boolean:
-    out += unsigned_ != 0 ? "true" : "false";
-    break;
-  case kind::whole:
-    out += std::to_string(signed_);
-    break;
-  case kind::natural:
-    out += std::to_string(unsigned_);
-    break;
-  case kind::real:
-    out.append(text, static_cast<std::size_t>(std::snprintf(text, sizeof(text), "%.6g", real_)));
-    break;
-  case kind::text:
-    break;
-  }
+  std::visit(overloaded{
+                 [](std::string_view) {},
+                 [&](bool b) { out += b ? "true" : "false"; },
+                 [&](double d) { out.append(text, std::size_t(std::snprintf(text, sizeof text, "%.6g", d))); },
+                 [&](auto whole) { out += std::to_string(whole); },
+             },
+             value_);
 }
 
 std::string format_line(bool json, std::int64_t unix_ms, level l, std::string_view module, std::string_view message,
@@ -173,8 +160,8 @@ std::string format_line(bool json, std::int64_t unix_ms, level l, std::string_vi
       out += ',';
       append_quoted(out, f.key());
       out += ':';
-      if (f.is_text())
-        append_quoted(out, f.text());
+      if (const auto* text = f.text())
+        append_quoted(out, *text);
       else
         f.append_plain(out);
     }
@@ -194,12 +181,12 @@ std::string format_line(bool json, std::int64_t unix_ms, level l, std::string_vi
     out += ' ';
     out += f.key();
     out += '=';
-    if (!f.is_text())
+    if (const auto* text = f.text(); text == nullptr)
       f.append_plain(out);
-    else if (needs_quotes(f.text()))
-      append_quoted(out, f.text());
+    else if (needs_quotes(*text))
+      append_quoted(out, *text);
     else
-      out += f.text();
+      out += *text;
   }
   return out;
 }

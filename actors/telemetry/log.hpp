@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <variant>
 
 namespace belay::log {
 
@@ -21,37 +22,26 @@ std::optional<level> level_named(std::string_view name);
 /// A value and its key. Refers to the caller's text: valid until the end of the call.
 class field {
 public:
-  field(std::string_view key, std::string_view v) : key_(key), kind_(kind::text), text_(v) {}
+  field(std::string_view key, std::string_view v) : key_(key), value_(v) {}
   field(std::string_view key, const char* v) : field(key, std::string_view(v)) {}
   field(std::string_view key, const std::string& v) : field(key, std::string_view(v)) {}
-  field(std::string_view key, bool v) : key_(key), kind_(kind::boolean), unsigned_(v ? 1 : 0) {}
-  field(std::string_view key, double v) : key_(key), kind_(kind::real), real_(v) {}
+  field(std::string_view key, bool v) : key_(key), value_(v) {}
+  field(std::string_view key, double v) : key_(key), value_(v) {}
   template <std::integral Int>
-  requires(!std::same_as<Int, bool>) field(std::string_view key, Int v) : key_(key) {
-    if constexpr (std::signed_integral<Int>) {
-      kind_ = kind::whole;
-      signed_ = v;
-    } else {
-      kind_ = kind::natural;
-      unsigned_ = v;
-    }
-  }
+  requires(!std::same_as<Int, bool>) field(std::string_view key, Int v)
+      : key_(key), value_(std::conditional_t<std::signed_integral<Int>, std::int64_t, std::uint64_t>{v}) {}
 
   std::string_view key() const { return key_; }
-  bool is_text() const { return kind_ == kind::text; }
-  std::string_view text() const { return text_; }
-  /// Appends a value that is not text: a number, `true` or `false`.
+  /// Null: it is a number or a boolean.
+  const std::string_view* text() const { return std::get_if<std::string_view>(&value_); }
+  /// Appends a number, `true` or `false`. @pre text() is null
   void append_plain(std::string& out) const;
 
 private:
-  enum class kind { text, boolean, whole, natural, real };
   std::string_view key_;
-  kind kind_ = kind::text;
-  std::string_view text_;
-  std::int64_t signed_ = 0;
-  std::uint64_t unsigned_ = 0;
-  double real_ = 0;
+  std::variant<std::string_view, bool, std::int64_t, std::uint64_t, double> value_;
 };
+
 using fields = std::initializer_list<field>;
 
 /// One line without the line break: `2026-11-21T10:00:00.123Z [INFO]  raft: became leader term=3`,
@@ -100,10 +90,6 @@ private:
 };
 
 void write(level l, std::string_view module, std::string_view message, fields more = {});
-inline void trace(std::string_view module, std::string_view message, fields more = {}) {
-  if (enabled(level::trace))
-    write(level::trace, module, message, more);
-}
 inline void debug(std::string_view module, std::string_view message, fields more = {}) {
   if (enabled(level::debug))
     write(level::debug, module, message, more);
