@@ -29,7 +29,6 @@
 #include <csignal>
 #include <cstdio>
 #include <future>
-#include <thread>
 
 namespace belay::actors {
 

@@ -34,17 +34,14 @@
 #include <caf/io/middleman.hpp>
 
 #include <sched.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <future>
 #include <optional>
-#include <thread>
 
 namespace belay::actors {
 

@@ -4,7 +4,6 @@
 #include "actors/tls/openssl_handles.hpp"
 #include "protocol/base/mutants.hpp"
 
-#include <cstring>
 #include <optional>
 
 namespace belay::tls {

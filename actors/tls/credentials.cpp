@@ -3,8 +3,6 @@
 #include "actors/tls/context_files.hpp"
 #include "actors/tls/openssl_handles.hpp"
 
-#include <vector>
-
 namespace belay::tls {
 
 namespace {

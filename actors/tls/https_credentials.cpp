@@ -5,7 +5,6 @@
 #include "protocol/go_compat/syntax.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace belay::tls {
 

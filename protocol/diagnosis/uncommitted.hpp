@@ -4,7 +4,6 @@
 #include "protocol/raft/core.hpp"
 
 #include <chrono>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

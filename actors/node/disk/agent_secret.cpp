@@ -4,7 +4,6 @@
 #include "protocol/base/hex.hpp"
 
 #include <algorithm>
-#include <filesystem>
 
 namespace belay::actors {
 

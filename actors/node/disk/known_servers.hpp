@@ -6,7 +6,6 @@
 #include "storage/file_system.hpp"
 
 #include <cstddef>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
