@@ -3,8 +3,6 @@
 #include "actors/node/config/json.hpp"
 
 #include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <unistd.h>
 
@@ -91,28 +89,6 @@ result<own_address> choose_own_address(const std::vector<std::string>& addresses
   if (!is_single_server)
     return failure{none + advice};
   return own_address{"127.0.0.1", none + ": peers can reach this server only at 127.0.0.1" + advice};
-}
-
-std::vector<std::string> addresses_of_machine() {
-  std::vector<std::string> found;
-  ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0)
-    return found;
-  for (auto* i = list; i; i = i->ifa_next) {
-    if (!i->ifa_addr || (i->ifa_flags & IFF_LOOPBACK) || !(i->ifa_flags & IFF_UP))
-      continue;
-    char text[INET6_ADDRSTRLEN];
-    const auto family = i->ifa_addr->sa_family;
-    const void* address = nullptr;
-    if (family == AF_INET)
-      address = &reinterpret_cast<sockaddr_in*>(i->ifa_addr)->sin_addr;
-    else if (family == AF_INET6)
-      address = &reinterpret_cast<sockaddr_in6*>(i->ifa_addr)->sin6_addr;
-    if (address != nullptr && inet_ntop(family, address, text, sizeof(text)))
-      found.emplace_back(text);
-  }
-  freeifaddrs(list);
-  return found;
 }
 
 std::string host_name() {

@@ -37,9 +37,6 @@ struct own_address {
 /// than one
 result<own_address> choose_own_address(const std::vector<std::string>& addresses, bool is_single_server);
 
-/// Addresses of interfaces that are up, without loopback.
-std::vector<std::string> addresses_of_machine();
-
 std::string host_name();
 
 } // namespace belay::actors

@@ -2,10 +2,7 @@
 
 #include "actors/node/config/checks.hpp"
 #include "actors/node/config/decoder.hpp"
-#include "actors/node/config/sections/address_section.hpp"
-#include "actors/node/config/sections/agent_sections.hpp"
-#include "actors/node/config/sections/audit_section.hpp"
-#include "actors/node/config/sections/security_section.hpp"
+#include "actors/node/config/sections/sections.hpp"
 #include "actors/node/config/sources.hpp"
 #include "actors/telemetry/vitals.hpp"
 #include "protocol/agent/metadata.hpp"

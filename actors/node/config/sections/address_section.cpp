@@ -1,4 +1,4 @@
-#include "actors/node/config/sections/address_section.hpp"
+#include "actors/node/config/sections/sections.hpp"
 
 #include "actors/node/config/checks.hpp"
 #include "actors/node/config/sections/address_template.hpp"
@@ -46,6 +46,15 @@ std::vector<std::string> addresses(decoder& d, const std::string& name, const st
     for (auto& a : list)
       check_address(d, name, a = std::string(without_brackets(a)), several);
   return list;
+}
+
+/// Addresses of interfaces that are up, without loopback.
+std::vector<std::string> addresses_of_machine() {
+  std::vector<std::string> found;
+  for (const auto& a : interface_addresses())
+    if (!a.loopback)
+      found.push_back(a.address);
+  return found;
 }
 
 int port(decoder& d, const std::string& path, int standard, bool may_be_off) {

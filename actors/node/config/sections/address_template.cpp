@@ -81,7 +81,8 @@ const interface_address* best(const std::vector<interface_address>& there, bool 
   };
   const interface_address* found = nullptr;
   for (const auto& a : there)
-    if (wanted(a) && !is_in(a.address, unusable_blocks) && (found == nullptr || rank(a) < rank(*found)))
+    if (wanted(a) && !a.link_local && !is_in(a.address, unusable_blocks) &&
+        (found == nullptr || rank(a) < rank(*found)))
       found = &a;
   return found;
 }
@@ -116,19 +117,21 @@ std::vector<std::string> interfaces_of_default_routes() {
   return found;
 }
 
-/// Empty: of another family, or link-local.
-std::string text_of(const sockaddr* a) {
+/// The interface's address without its name; empty: of another family.
+interface_address address_in(const sockaddr* a) {
+  interface_address out;
   char text[INET6_ADDRSTRLEN] = {};
   if (a->sa_family == AF_INET) {
-    const auto* in = reinterpret_cast<const sockaddr_in*>(a);
-    if ((ntohl(in->sin_addr.s_addr) >> 16) != 0xA9FE)
-      inet_ntop(AF_INET, &in->sin_addr, text, sizeof text);
+    const auto& in = reinterpret_cast<const sockaddr_in*>(a)->sin_addr;
+    inet_ntop(AF_INET, &in, text, sizeof text);
+    out.link_local = (ntohl(in.s_addr) >> 16) == 0xA9FE;
   } else if (a->sa_family == AF_INET6) {
-    const auto* in = reinterpret_cast<const sockaddr_in6*>(a);
-    if (!IN6_IS_ADDR_LINKLOCAL(&in->sin6_addr))
-      inet_ntop(AF_INET6, &in->sin6_addr, text, sizeof text);
+    const auto& in = reinterpret_cast<const sockaddr_in6*>(a)->sin6_addr;
+    inet_ntop(AF_INET6, &in, text, sizeof text);
+    out.link_local = IN6_IS_ADDR_LINKLOCAL(&in);
   }
-  return text;
+  out.address = text;
+  return out;
 }
 
 int bits_of(const sockaddr* mask) {
@@ -154,10 +157,15 @@ std::vector<interface_address> interface_addresses() {
   if (getifaddrs(&list) != 0)
     return found;
   for (const auto* i = list; i != nullptr; i = i->ifa_next) {
-    const auto text = i->ifa_addr != nullptr && (i->ifa_flags & IFF_UP) != 0 ? text_of(i->ifa_addr) : std::string();
-    if (!text.empty())
-      found.push_back({i->ifa_name, text, std::find(routes.begin(), routes.end(), i->ifa_name) != routes.end(),
-                       bits_of(i->ifa_netmask)});
+    if (i->ifa_addr == nullptr || (i->ifa_flags & IFF_UP) == 0)
+      continue;
+    auto a = address_in(i->ifa_addr);
+    a.interface = i->ifa_name;
+    a.on_default_route = std::find(routes.begin(), routes.end(), a.interface) != routes.end();
+    a.network_bits = bits_of(i->ifa_netmask);
+    a.loopback = (i->ifa_flags & IFF_LOOPBACK) != 0;
+    if (!a.address.empty())
+      found.push_back(std::move(a));
   }
   freeifaddrs(list);
   return found;

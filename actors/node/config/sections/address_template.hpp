@@ -13,10 +13,12 @@ struct interface_address {
   std::string interface; ///< `eth0`
   std::string address;   ///< IPv4 or IPv6, without a scope
   bool on_default_route = false;
-  int network_bits = 0; ///< the 24 of 10.0.0.1/24
+  int network_bits = 0;    ///< the 24 of 10.0.0.1/24
+  bool loopback = false;   ///< of the interface
+  bool link_local = false; ///< fe80::, 169.254.0.0; no template has such an address
 };
 
-/// Addresses of interfaces that are up, in kernel order; no link-local ones (fe80::, 169.254.0.0).
+/// Addresses of interfaces that are up, in kernel order.
 std::vector<interface_address> interface_addresses();
 
 /// Replaces each template by an address, and leaves the rest as it is:

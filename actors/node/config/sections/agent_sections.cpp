@@ -1,4 +1,4 @@
-#include "actors/node/config/sections/agent_sections.hpp"
+#include "actors/node/config/sections/sections.hpp"
 
 #include "protocol/http/agent/agent_input.hpp"
 #include "protocol/http/tokens.hpp"

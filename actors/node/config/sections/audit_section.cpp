@@ -1,4 +1,4 @@
-#include "actors/node/config/sections/audit_section.hpp"
+#include "actors/node/config/sections/sections.hpp"
 
 #include "actors/node/config/json.hpp"
 

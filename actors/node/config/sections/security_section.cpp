@@ -1,4 +1,4 @@
-#include "actors/node/config/sections/security_section.hpp"
+#include "actors/node/config/sections/sections.hpp"
 
 #include "actors/tls/context_files.hpp"
 
