@@ -15,9 +15,8 @@ std::string subject_of(X509* certificate) {
   const bio_ptr out(BIO_new(BIO_s_mem()));
   if (!out || X509_NAME_print_ex(out.get(), X509_get_subject_name(certificate), 0, XN_FLAG_ONELINE) < 0)
     return "?";
-  char* text = nullptr;
-  const auto size = BIO_get_mem_data(out.get(), &text);
-  return size > 0 ? std::string(text, static_cast<std::size_t>(size)) : "?";
+  const auto text = text_of(out.get());
+  return text.empty() ? "?" : text;
 }
 
 void add_end(std::vector<certificate_end>& all, X509* certificate, bool of_auth_context) {

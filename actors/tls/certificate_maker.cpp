@@ -16,23 +16,17 @@ failure openssl_failed(std::string_view what) {
   return {std::string(what) + ": " + openssl_complaint()};
 }
 
-std::string content_of(BIO* b) {
-  char* data = nullptr;
-  const auto n = BIO_get_mem_data(b, &data);
-  return {data, static_cast<std::size_t>(n)};
-}
-
 std::string pem_of(X509* certificate) {
   const bio_ptr out(BIO_new(BIO_s_mem()));
   PEM_write_bio_X509(out.get(), certificate);
-  return content_of(out.get());
+  return text_of(out.get());
 }
 
 /// A key in Go's format, `EC PRIVATE KEY`.
 std::string pem_of(EVP_PKEY* key) {
   const bio_ptr out(BIO_new(BIO_s_mem()));
   PEM_write_bio_PrivateKey_traditional(out.get(), key, nullptr, nullptr, 0, nullptr, nullptr);
-  return content_of(out.get());
+  return text_of(out.get());
 }
 
 bool add(X509* certificate, X509* issuer, int kind, const std::string& value) {

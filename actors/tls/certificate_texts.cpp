@@ -7,9 +7,7 @@ namespace belay::tls {
 std::string written_time(const ASN1_TIME* t) {
   const bio_ptr out(BIO_new(BIO_s_mem()));
   ASN1_TIME_print(out.get(), t);
-  char text[64];
-  const int n = BIO_read(out.get(), text, sizeof text);
-  return {text, n > 0 ? static_cast<std::size_t>(n) : 0};
+  return text_of(out.get());
 }
 
 std::string name_of(X509* certificate) {

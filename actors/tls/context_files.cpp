@@ -20,8 +20,10 @@ std::string reason(int why) {
   return text;
 }
 
+/// By errno; OpenSSL's own errors are dropped.
 failure cannot_read(std::string_view key, const std::string& path) {
   const int why = errno;
+  ERR_clear_error();
   return {std::string(key) + ": " + (why == EISDIR ? "read " : "open ") + path + ": " + reason(why)};
 }
 
@@ -30,19 +32,13 @@ result<std::vector<certificate_ptr>> certificates_of(std::string_view key, const
   ERR_clear_error();
   errno = 0;
   const bio_ptr in(BIO_new_file(path.c_str(), "r"));
-  if (!in) {
-    auto f = cannot_read(key, path);
-    ERR_clear_error();
-    return f;
-  }
+  if (!in)
+    return cannot_read(key, path);
   std::vector<certificate_ptr> found;
   while (X509* one = PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr))
     found.emplace_back(one);
-  if (found.empty() && errno == EISDIR) { // a folder can be opened, but not read
-    auto f = cannot_read(key, path);
-    ERR_clear_error();
-    return f;
-  }
+  if (found.empty() && errno == EISDIR) // a folder can be opened, but not read
+    return cannot_read(key, path);
   const auto last = ERR_peek_last_error();
   const bool at_end = ERR_GET_LIB(last) == ERR_LIB_PEM && ERR_GET_REASON(last) == PEM_R_NO_START_LINE;
   const auto complaint = openssl_complaint();
@@ -104,11 +100,8 @@ status show_certificate(SSL_CTX* context, const std::string& cert_file, const st
       return failure{"cert_file: " + cert_file + ": " + openssl_complaint()};
   errno = 0;
   const bio_ptr in(BIO_new_file(key_file.c_str(), "r"));
-  if (!in) {
-    auto f = cannot_read("key_file", key_file);
-    ERR_clear_error();
-    return f;
-  }
+  if (!in)
+    return cannot_read("key_file", key_file);
   // No pass phrase is available: answer with none.
   const auto no_phrase = [](char*, int, int, void*) { return -1; };
   const key_ptr key(PEM_read_bio_PrivateKey(in.get(), nullptr, no_phrase, nullptr));

@@ -69,12 +69,8 @@ result<std::shared_ptr<const credentials>> credentials::load(const credential_se
   c->verify_server_name_ = s.verify_server_hostname;
   c->key_incoming_ = s.encrypt_verify_incoming;
   c->key_outgoing_ = s.encrypt_verify_outgoing;
-  for (const auto& text : s.encrypt) {
-    auto key = derive_peer_key(text);
-    if (!key)
-      return key.reason();
-    c->keys_.push_back(std::move(*key));
-  }
+  if (auto ok = c->take_keys(s.encrypt); !ok)
+    return ok.reason();
   const bool ca = !s.ca_file.empty() || !s.ca_path.empty();
   c->has_certificate_ = ca && !s.cert_file.empty();
   for (auto [method, kept] : {std::pair{TLS_client_method(), &c->dialling_}, {TLS_server_method(), &c->accepting_}}) {
@@ -100,14 +96,20 @@ result<std::shared_ptr<const credentials>> credentials::with_keys(const credenti
   std::shared_ptr<credentials> c(new credentials(other));
   SSL_CTX_up_ref(c->dialling_);
   SSL_CTX_up_ref(c->accepting_);
-  c->keys_.clear();
+  if (auto ok = c->take_keys(encrypt); !ok)
+    return ok.reason();
+  return std::shared_ptr<const credentials>(std::move(c));
+}
+
+status credentials::take_keys(const std::vector<std::string>& encrypt) {
+  keys_.clear();
   for (const auto& text : encrypt) {
     auto key = derive_peer_key(text);
     if (!key)
       return key.reason();
-    c->keys_.push_back(std::move(*key));
+    keys_.push_back(std::move(*key));
   }
-  return std::shared_ptr<const credentials>(std::move(c));
+  return done{};
 }
 
 credentials::~credentials() {

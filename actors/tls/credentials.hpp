@@ -70,6 +70,8 @@ private:
   credentials() = default;
   credentials(const credentials&) = default; ///< for with_keys(), which shares the contexts
 
+  status take_keys(const std::vector<std::string>& encrypt);
+
   std::string server_name_, client_name_;
   std::vector<peer_key> keys_;
   bool verify_incoming_ = false, verify_outgoing_ = false, verify_server_name_ = false;

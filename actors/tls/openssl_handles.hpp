@@ -28,6 +28,13 @@ using context_ptr = std::unique_ptr<SSL_CTX, openssl_free<SSL_CTX_free>>;
 using ssl_ptr = std::unique_ptr<SSL, openssl_free<SSL_free>>;
 using session_ptr = std::unique_ptr<SSL_SESSION, openssl_free<SSL_SESSION_free>>;
 
+/// What was written to a BIO in memory.
+inline std::string text_of(BIO* memory) {
+  char* text = nullptr;
+  const auto size = BIO_get_mem_data(memory, &text);
+  return size > 0 ? std::string(text, static_cast<std::size_t>(size)) : std::string();
+}
+
 /// The first error in OpenSSL's queue, in its words; empties the queue. Empty: there was none.
 inline std::string openssl_complaint() {
   const auto first = ERR_get_error();
