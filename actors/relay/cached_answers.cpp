@@ -189,6 +189,12 @@ void cached_answers::leave(waiting& w) {
   w.at.reset();
 }
 
+/// None of them waits any more when the first one is answered.
+void cached_answers::leave_all(const std::vector<delivery>& served) {
+  for (const auto& d : served)
+    leave(*d.to);
+}
+
 // ---- entries
 
 /// @returns nullopt: there is no space for it
@@ -277,20 +283,17 @@ void cached_answers::answered(question& q) {
   e.pause = std::chrono::milliseconds(0);
   // Indexes that go back, as after a restore, are changes for all clients.
   const bool all = !e.refreshed || e.kept->index < before;
-  std::vector<std::pair<waiting*, std::weak_ptr<const char>>> served;
+  std::vector<delivery> served;
   for (auto* w : e.waits)
     if (const auto min_index = w->request.cached->min_index; all || min_index == 0 || min_index < e.kept->index)
-      served.emplace_back(w, w->alive());
-  for (const auto& [w, alive] : served)
-    leave(*w);
-  const auto what = e.kept;
-  const auto headers = marked(e, *what, false);
+      served.push_back({w, w->alive(), e.kept, marked(e, *e.kept, false)});
+  leave_all(served);
   if (e.refreshed && e.fetched - e.requested >= settings_.refresh_gap) // otherwise at the next tick
     ask(at);
   // A callback may end other waiting requests, or make new ones.
-  for (const auto& [w, alive] : served)
-    if (!alive.expired())
-      w->deliver(200, headers, what);
+  for (auto& d : served)
+    if (!d.alive.expired())
+      d.to->deliver(200, std::move(d.headers), d.what);
 }
 
 /// The servers have sent no answer that may be kept. If they have failed, the kept answer stays.
@@ -301,20 +304,13 @@ void cached_answers::refused(question& q, bool has_failed) {
   bytes_ -= q.counted;
   const auto now = settings_.now();
   const auto what = std::make_shared<const answer>(std::move(q.came));
-  struct reply {
-    waiting* to;
-    std::weak_ptr<const char> alive;
-    std::shared_ptr<const answer> kept; ///< null: the rejection
-    header_list headers;
-  };
-  std::vector<reply> served;
+  std::vector<delivery> served; // null: the rejection
   for (auto* w : e.waits) {
     const bool stale =
         has_failed && e.kept != nullptr && !e.refreshed && now - e.fetched < w->request.cached->stale_if_error;
     served.push_back({w, w->alive(), stale ? e.kept : nullptr, stale ? marked(e, *e.kept, true) : what->headers});
   }
-  for (const auto& t : served)
-    leave(*t.to);
+  leave_all(served);
   if (!has_failed || e.kept == nullptr) {
     forget(at);
   } else {
@@ -322,15 +318,15 @@ void cached_answers::refused(question& q, bool has_failed) {
       e.lost_contact = now;
     e.pause = e.pause.count() == 0 ? settings_.retry_first : std::min(2 * e.pause, settings_.retry_at_last);
   }
-  for (auto& t : served) {
-    if (t.alive.expired())
+  for (auto& d : served) {
+    if (d.alive.expired())
       continue;
-    if (t.kept != nullptr)
-      t.to->deliver(200, std::move(t.headers), t.kept);
+    if (d.what != nullptr)
+      d.to->deliver(200, std::move(d.headers), d.what);
     else if (keep->status == 0)
-      t.to->report_failure(keep->failed, keep->nothing_sent);
+      d.to->report_failure(keep->failed, keep->nothing_sent);
     else
-      t.to->deliver(keep->status, std::move(t.headers), what);
+      d.to->deliver(keep->status, std::move(d.headers), what);
   }
 }
 
@@ -348,13 +344,7 @@ void cached_answers::too_large(question& q) {
 
 void cached_answers::tick() {
   const auto now = settings_.now();
-  struct ended {
-    waiting* to;
-    std::weak_ptr<const char> alive;
-    std::shared_ptr<const answer> kept;
-    header_list headers;
-  };
-  std::vector<ended> served;
+  std::vector<delivery> served;
   for (auto it = entries_.begin(); it != entries_.end();) {
     const auto at = it++;
     auto& e = at->second;
@@ -370,11 +360,10 @@ void cached_answers::tick() {
         !MUTANT(cached_list_left_old))
       ask(at);
   }
-  for (const auto& t : served)
-    leave(*t.to);
-  for (auto& t : served)
-    if (!t.alive.expired())
-      t.to->deliver(200, std::move(t.headers), t.kept);
+  leave_all(served);
+  for (auto& d : served)
+    if (!d.alive.expired())
+      d.to->deliver(200, std::move(d.headers), d.what);
 }
 
 } // namespace belay::actors

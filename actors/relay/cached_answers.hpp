@@ -69,6 +69,13 @@ private:
     std::unique_ptr<question> asks;     ///< null: no request is pending
     std::list<waiting*> waits;
   };
+  /// What a client gets; it may be gone by then.
+  struct delivery {
+    waiting* to;
+    std::weak_ptr<const char> alive;
+    std::shared_ptr<const answer> what;
+    header_list headers;
+  };
   using entry_iterator = std::map<key, entry>::iterator;
 
   bool serves(const entry& e, const http::cached_read& r) const;
@@ -81,6 +88,7 @@ private:
   void too_large(question& q);
   void forget(entry_iterator at);
   void leave(waiting& w);
+  void leave_all(const std::vector<delivery>& served);
   entry_iterator find_entry(const question& q);
   header_list marked(const entry& e, const answer& a, bool hit) const;
 

@@ -1,5 +1,6 @@
 #include "actors/relay/request_text.hpp"
 
+#include "protocol/agent/probe_request.hpp"
 #include "protocol/base/ascii_case.hpp"
 #include "protocol/base/check.hpp"
 
@@ -15,12 +16,8 @@ bool all(std::string_view text, Predicate allowed) {
   return std::all_of(text.begin(), text.end(), [&](char c) { return allowed(static_cast<unsigned char>(c)); });
 }
 
-/// RFC 9110 section 5.6.2.
 bool is_token(std::string_view text) {
-  constexpr std::string_view delimiters = "\"(),/:;<=>?@[\\]{}";
-  return !text.empty() && all(text, [&](unsigned char c) {
-    return c > 0x20 && c < 0x7f && delimiters.find(char(c)) == delimiters.npos;
-  });
+  return !text.empty() && all(text, [](unsigned char c) { return agent::is_token_character(static_cast<char>(c)); });
 }
 
 bool is_value(std::string_view text) {

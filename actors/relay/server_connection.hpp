@@ -38,8 +38,6 @@ public:
   bool idle() const { return ready_ && listener_ == nullptr && !output_ends_; }
   bool output_ended() const { return output_ends_; }
   bool used_before() const { return carried_ > 1; }
-  /// Whether a part of the answer to its request has arrived.
-  bool answered() const { return head_sent_; }
 
   /// @pre idle(), can_be_written(r)
   void carry(const relayed_request& r, answer_listener& listener);
