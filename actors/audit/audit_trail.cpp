@@ -20,6 +20,8 @@ namespace belay::actors {
 
 namespace {
 
+using stage = audited_request::stage;
+
 // How often a full disk is retried while requests wait for it.
 constexpr std::chrono::seconds retry_after{1};
 // How long clients wait for a disk that hangs.
@@ -88,14 +90,14 @@ std::string header(const http::raw_request& r, std::string_view name) {
 
 audit_outcome outcome_of(const audited_request& a, const http::response* answer) {
   const bool reads = a.event.method == "GET" || a.event.method == "HEAD";
-  if (answer == nullptr || a.unknown || a.unanswered)
+  if (answer == nullptr || a.reported == audit_outcome::unknown)
     return audit_outcome::unknown;
   if (answer->status == 403 ||
       (answer->status >= 400 && answer->body.find(state::permission_denied) != std::string::npos))
     return audit_outcome::denied;
   if (answer->status == 404 && reads)
     return audit_outcome::done; // nothing exists, which is a result
-  return answer->status >= 400 || a.refused ? audit_outcome::refused : audit_outcome::done;
+  return answer->status >= 400 ? audit_outcome::refused : a.reported;
 }
 
 } // namespace
@@ -141,39 +143,38 @@ void audit_trail::begin(exchange& e, const http::raw_request& r, const http::par
 void audit_trail::look_up(const std::shared_ptr<audited_request>& a, monotonic_time now) {
   if (!is_uuid(a->token_named) || !a->by || a->event.route == "agent_token")
     return;
-  a->looked_up = false;
+  ++a->lookups;
   owners_.ask_for_accessor(a->token_named, now, [this, a, now](bool known) {
-    a->looked_up = true;
     a->token_known = known;
-    if (a->complete && a->named)
-      finish(a, now);
+    found(a, now);
   });
 }
 
 void audit_trail::name(const std::shared_ptr<audited_request>& a, monotonic_time now) {
-  if (!a->by) {
-    a->named = true;
+  if (!a->by)
     return;
-  }
-  a->named = false;
+  ++a->lookups;
   owners_.ask(*a->by, now, [this, a, now](const token_owner& owner) {
-    a->named = true;
     a->event.accessor = owner.accessor;
     a->event.description = owner.description;
     a->event.token_created_ns = owner.created_ns;
-    if (a->complete && a->looked_up)
-      finish(a, now);
+    found(a, now);
   });
 }
 
+void audit_trail::found(const std::shared_ptr<audited_request>& a, monotonic_time now) {
+  if (--a->lookups == 0 && a->reached == stage::complete)
+    finish(a, now);
+}
+
 bool audit_trail::admit(exchange& e) {
-  if (e.audit == nullptr || e.audit->begun)
+  if (e.audit == nullptr || e.audit->reached != stage::read)
     return true;
   if (rules_.enforced && refusing()) {
     e.answer = withheld(); // and decide() keeps it
     return false;
   }
-  e.audit->begun = true;
+  e.audit->reached = stage::begun;
   return true;
 }
 
@@ -182,15 +183,17 @@ void audit_trail::decided(exchange& e, const write_result& r) const {
     return;
   auto& a = *e.audit;
   const auto* yes = std::get_if<bool>(&r.reply);
-  a.unknown = r.outcome == wire::call_outcome::unknown;
-  a.refused = r.outcome == wire::call_outcome::refused || std::holds_alternative<state::refusal>(r.reply) ||
-              (yes != nullptr && !*yes);
+  const bool refused = r.outcome == wire::call_outcome::refused || std::holds_alternative<state::refusal>(r.reply) ||
+                       (yes != nullptr && !*yes);
+  a.reported = r.outcome == wire::call_outcome::unknown ? audit_outcome::unknown
+               : refused                                ? audit_outcome::refused
+                                                        : audit_outcome::done;
   a.event.index = r.index;
 }
 
 void audit_trail::given_up(exchange& e) const {
   if (e.audit != nullptr && !e.answer)
-    e.audit->unanswered = true;
+    e.audit->reported = audit_outcome::unknown;
 }
 
 http::response audit_trail::withheld() const {
@@ -203,14 +206,14 @@ audit_trail::decision audit_trail::decide(exchange& e, monotonic_time now) {
   if (e.audit == nullptr)
     return decision::send;
   const auto a = e.audit;
-  if (!a->complete && rules_.enforced && !a->begun && refusing()) {
+  if (a->reached == stage::read && rules_.enforced && refusing()) {
     // The request was not started, and there is no space to log it.
     metrics_.audit_refused();
     e.audit.reset();
     return decision::withhold;
   }
   a->agent_master = e.access.decided_here;
-  if (!a->complete)
+  if (a->reached != stage::complete)
     complete(a, &*e.answer, now);
   if (!rules_.enforced || (a->line != 0 && a->line <= written_)) {
     e.audit.reset();
@@ -227,7 +230,7 @@ audit_trail::decision audit_trail::decide(exchange& e, monotonic_time now) {
 }
 
 void audit_trail::dropped(exchange& e, monotonic_time now) {
-  if (const auto a = std::exchange(e.audit, nullptr); a != nullptr && e.sent && !a->complete)
+  if (const auto a = std::exchange(e.audit, nullptr); a != nullptr && e.sent && a->reached != stage::complete)
     complete(a, e.answer ? &*e.answer : nullptr, now);
 }
 
@@ -243,8 +246,8 @@ void audit_trail::complete(const std::shared_ptr<audited_request>& a, const http
     if (event.status >= 400)
       event.error = answer->body.substr(0, audit_text_bytes_max + http::token_bytes_max);
   }
-  a->complete = true;
-  if (a->named && a->looked_up)
+  a->reached = stage::complete;
+  if (a->lookups == 0)
     finish(a, now);
 }
 

@@ -27,16 +27,18 @@ struct audited_request {
   std::optional<state::auth_context> by; ///< nullopt: ACLs are off, or the token was not determined
   std::string token_named = {};          ///< token that the path names; empty: none
   bool token_known = false;              ///< whether that token exists; otherwise the text may be a secret
-  bool looked_up = true;                 ///< whether `token_known` has been determined
-  bool named = false;                    ///< the token's owner is in the event, or cannot be found
-  bool named_again = false;              ///< the owner was looked up a second time
+  bool named_again = false;              ///< the owner of `by` was looked up a second time
   bool agent_master = false;             ///< it was permitted by acl.tokens.agent_master, which is not in the tables
-  bool begun = false;                    ///< sent on to other actors
-  bool unanswered = false;               ///< their responses are no longer awaited
-  bool unknown = false, refused = false; ///< as reported by the actor that decided it
-  bool complete = false;                 ///< all but `by` is in the event
-  std::uint64_t waits = 0;               ///< the round in which its connection will be notified
-  std::uint64_t line = 0;                ///< sequence number of the line; 0: not written yet
+  enum class stage : std::uint8_t {
+    read,     ///< by the gateway
+    begun,    ///< sent on to other actors
+    complete, ///< answered or dropped: the event has all but what is being looked up
+  };
+  stage reached = stage::read;
+  int lookups = 0;                              ///< of `by` and `token_named`, not answered yet
+  audit_outcome reported = audit_outcome::done; ///< by the actor that decided it; unknown: its response is not awaited
+  std::uint64_t waits = 0;                      ///< the round in which its connection will be notified
+  std::uint64_t line = 0;                       ///< sequence number of the line; 0: not written yet
 };
 
 class audit_trail {
@@ -85,6 +87,7 @@ private:
   std::size_t waiting_bytes() const { return waiting_.size() + (sent_ ? sent_->size() : 0); }
   void name(const std::shared_ptr<audited_request>& a, monotonic_time now);
   void look_up(const std::shared_ptr<audited_request>& a, monotonic_time now);
+  void found(const std::shared_ptr<audited_request>& a, monotonic_time now);
   void complete(const std::shared_ptr<audited_request>& a, const http::response* answer, monotonic_time now);
   void finish(const std::shared_ptr<audited_request>& a, monotonic_time now);
   void flush(monotonic_time now);
