@@ -89,11 +89,7 @@ void client_agents::begin(local_time now) {
 void client_agents::found(const std::vector<state::node_ptr>& nodes, const std::set<std::string>& servers,
                           local_time now) {
   begun_ = now;
-  have_to_be_reachable(nodes, servers);
-}
-
-void client_agents::found_again(const std::vector<state::node_ptr>& nodes, const std::set<std::string>& servers) {
-  have_to_be_reachable(nodes, servers);
+  found_again(nodes, servers);
 }
 
 void client_agents::catalog_replaced(local_time now) {
@@ -116,8 +112,7 @@ bool client_agents::all_shown(local_time now) const {
   });
 }
 
-void client_agents::have_to_be_reachable(const std::vector<state::node_ptr>& nodes,
-                                         const std::set<std::string>& servers) {
+void client_agents::found_again(const std::vector<state::node_ptr>& nodes, const std::set<std::string>& servers) {
   for (const auto& n : nodes) {
     if (!looks_like_agent(*n) || servers.contains(n->id) || agents_.size() >= limits_.agents_max)
       continue;

@@ -161,7 +161,6 @@ private:
   static std::optional<std::string> objection(const identity& who, const evidence& by, const known& k,
                                               announcement what);
   void refused_at_look(const known& k, std::string why);
-  void have_to_be_reachable(const std::vector<state::node_ptr>& nodes, const std::set<std::string>& servers);
 
   client_agent_limits limits_;
   local_time begun_{};

@@ -1,8 +1,8 @@
 #include "actors/node/disk/acl_files.hpp"
 
 #include "actors/node/config/file_text.hpp"
+#include "actors/node/disk/data_directory.hpp"
 #include "actors/telemetry/log.hpp"
-#include "storage/file_system.hpp"
 
 #include <boost/json.hpp>
 
@@ -66,10 +66,7 @@ status save_agent_tokens(const std::string& data_dir, const agent_token_values& 
   for (const auto& [name, from] : token_names)
     if (!(tokens.*from).empty())
       out[name] = tokens.*from;
-  auto& files = storage::posix_file_system();
-  if (auto written = storage::replace_file(files, agent_tokens_file(data_dir), json::serialize(out), true); !written)
-    return written;
-  return files.sync_directory(data_dir);
+  return write_durably(storage::posix_file_system(), agent_tokens_file(data_dir), json::serialize(out));
 }
 
 log_index read_bootstrap_reset(const std::string& data_dir) {

@@ -35,9 +35,7 @@ result<std::string> open_agent_secret(const std::string& data_dir, storage::file
     return std::move(text);
   }
   auto made = new_secret();
-  if (auto s = storage::replace_file(files, file, made + "\n", true); !s)
-    return s.reason();
-  if (auto s = files.sync_directory(data_dir); !s)
+  if (auto s = write_durably(files, file, made + "\n"); !s)
     return s.reason();
   return made;
 }

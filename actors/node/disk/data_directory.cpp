@@ -33,12 +33,6 @@ result<std::optional<std::string>> read_whole(storage::file_system& files, const
   return text;
 }
 
-status write_durably(storage::file_system& files, const std::string& path, const std::string& text) {
-  if (auto s = storage::replace_file(files, path, text, true); !s)
-    return s;
-  return files.sync_directory(fs::path(path).parent_path().string());
-}
-
 /// Files from before the checksum are read, too, and an older program ignores it.
 bool has_checksum(const std::string& text) {
   return text.find(checksum_line) != std::string::npos;
@@ -73,6 +67,12 @@ result<identity> parse(const std::string& file, const std::string& text) {
 }
 
 } // namespace
+
+status write_durably(storage::file_system& files, const std::string& path, const std::string& text) {
+  if (auto s = storage::replace_file(files, path, text, true); !s)
+    return s;
+  return files.sync_directory(fs::path(path).parent_path().string());
+}
 
 std::uint64_t random_u64() {
   std::uint64_t v = 0;

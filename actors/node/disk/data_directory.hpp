@@ -53,6 +53,9 @@ status save_promise(const std::string& path, const raft::promise& p,
 status note_left(const std::string& path, bool left, storage::file_system& files = storage::posix_file_system());
 result<bool> has_left(const std::string& path, storage::file_system& files = storage::posix_file_system());
 
+/// Replaces a file, readable by its owner only, and syncs its folder.
+status write_durably(storage::file_system& files, const std::string& path, const std::string& text);
+
 /// 122 random bits as a lower-case version 4 UUID, from the operating system.
 std::string random_uuid();
 std::uint64_t random_u64();

@@ -48,9 +48,7 @@ status save_known_servers(const std::string& directory, const std::vector<std::s
   for (const auto& each : servers)
     if (is_address(each) && kept++ < known_servers_max)
       lines += each + "\n";
-  if (auto s = storage::replace_file(files, directory + file_name, sealed(lines), true); !s)
-    return s;
-  return files.sync_directory(directory);
+  return write_durably(files, directory + file_name, sealed(lines));
 }
 
 void known_servers_keeper::take(std::vector<std::string> servers) {

@@ -1,5 +1,6 @@
 #include "actors/node/disk/peer_keyring.hpp"
 
+#include "actors/node/disk/data_directory.hpp"
 #include "actors/telemetry/log.hpp"
 #include "actors/tls/peer_key.hpp"
 #include "protocol/base/mutants.hpp"
@@ -36,9 +37,7 @@ status write_file(const std::string& data_dir, const std::vector<std::string>& k
   const auto folder = std::filesystem::path(file).parent_path().string();
   if (auto made = files.make_directory(folder); !made)
     return made;
-  if (auto written = storage::replace_file(files, file, json::serialize(json::value_from(keys)), true); !written)
-    return written;
-  return files.sync_directory(folder);
+  return write_durably(files, file, json::serialize(json::value_from(keys)));
 }
 
 } // namespace
