@@ -1,11 +1,9 @@
 #include "actors/agent/asio_probes.hpp"
 
-#include "actors/agent/probe_addresses.hpp"
+#include "actors/agent/network_probe.hpp"
 #include "protocol/base/host_port.hpp"
 
 #include <boost/asio/connect.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/steady_timer.hpp>
 
 namespace belay::actors {
 
@@ -15,75 +13,44 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-// As in Consul.
-constexpr std::chrono::seconds tcp_timeout{10};
 // Each check may have another name, and a lookup without a response occupies a thread until
 // getaddrinfo() ends.
 constexpr std::size_t names_max = 4096, threads_max = 64;
 
-class tcp_probe final : public running_probe, public std::enable_shared_from_this<tcp_probe> {
+class tcp_probe final : public network_probe {
 public:
   tcp_probe(asio::io_context& loop, name_lookups& names, const agent::check_definition& check,
             probe_runner::finished then)
-      : addresses_(loop, names), socket_(loop), timer_(loop), address_(check.tcp), then_(std::move(then)) {
-    timeout_ = check.timeout_ns > 0 ? std::chrono::nanoseconds(check.timeout_ns) : tcp_timeout;
-  }
+      : network_probe(loop, names, check, std::move(then)), socket_(loop) {}
 
   void start() override {
-    auto self = shared_from_this();
-    timer_.expires_after(timeout_);
-    timer_.async_wait([self](error_code e) {
-      if (!e)
-        self->end("critical", "dial tcp " + self->address_ + ": i/o timeout");
-    });
-    const auto [host, port] = split_host_port(address_);
+    begin_timeout();
+    const auto [host, port] = split_host_port(check_.tcp);
     if (port.value_or("").empty())
-      return end("critical", "dial tcp: address " + address_ + ": missing port in address");
-    addresses_.find(host, *port, [weak = weak_from_this()](const auto& list, const std::string& why) {
-      const auto self = weak.lock();
-      if (!self || !self->then_)
-        return;
-      if (!why.empty())
-        return self->end("critical", "dial tcp: " + why);
-      self->connect(list);
-    });
-  }
-
-  void abandon() override {
-    then_ = nullptr;
-    close();
+      return fail("dial tcp: address " + check_.tcp + ": missing port in address");
+    look_up(host, *port);
   }
 
 private:
-  void connect(const probe_addresses::endpoints& list) {
-    asio::async_connect(socket_, list, [self = shared_from_this()](error_code failed, const tcp::endpoint&) {
+  void connect(const endpoints& list) override {
+    asio::async_connect(socket_, list, [this, self = shared_from_this()](error_code failed, const tcp::endpoint&) {
       if (failed)
-        self->end("critical", dial_error(self->address_, failed));
+        fail(dial_error(check_.tcp, failed));
       else
-        self->end("passing", "TCP connect " + self->address_ + ": Success");
+        end("passing", "TCP connect " + check_.tcp + ": Success");
     });
   }
 
-  void close() {
+  void on_timeout() override { fail("dial tcp " + check_.tcp + ": i/o timeout"); }
+
+  void fail(const std::string& why) override { end("critical", why); }
+
+  void close_sockets() override {
     error_code ignored;
-    addresses_.cancel();
-    timer_.cancel();
     socket_.close(ignored);
   }
 
-  void end(std::string status, std::string output) {
-    auto then = std::exchange(then_, nullptr);
-    close();
-    if (then)
-      then(std::move(status), std::move(output));
-  }
-
-  probe_addresses addresses_;
   tcp::socket socket_;
-  asio::steady_timer timer_;
-  std::string address_;
-  std::chrono::nanoseconds timeout_;
-  probe_runner::finished then_;
 };
 
 std::string errno_words(const error_code& why) {

@@ -1,8 +1,6 @@
 // asio_probes: GET (or another method) of a URL, following redirects as Go's client does.
 
-#include "actors/agent/asio_probes.hpp"
-
-#include "actors/agent/probe_addresses.hpp"
+#include "actors/agent/network_probe.hpp"
 #include "actors/end_of_head.hpp"
 #include "protocol/base/ascii_case.hpp"
 #include "protocol/base/host_port.hpp"
@@ -12,16 +10,11 @@
 #include "protocol/http/network.hpp"
 
 #include <boost/asio/connect.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ssl/host_name_verification.hpp>
-#include <boost/asio/ssl/stream.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 
 #include <algorithm>
 #include <array>
-#include <exception>
 #include <limits>
 #include <optional>
 
@@ -34,9 +27,7 @@ namespace beast = boost::beast;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-// As in Consul and Go.
-constexpr std::chrono::seconds http_timeout{10};
-constexpr int redirects_max = 10;
+constexpr int redirects_max = 10; // as in Go
 constexpr auto out_of_time = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
 constexpr std::size_t http_output_bytes = 4096;
 // The rest of a longer body is not read. Only the part that is shown needs memory.
@@ -176,47 +167,26 @@ bool is_framing(std::string_view name) {
          equal_ignoring_case(name, "Trailer");
 }
 
-class http_probe final : public running_probe, public std::enable_shared_from_this<http_probe> {
+class http_probe final : public network_probe {
 public:
   http_probe(asio::io_context& loop, name_lookups& names, asio::ssl::context& tls, http_networks_ptr allowed,
              const agent::check_definition& check, probe_runner::finished then)
-      : loop_(loop), tls_(tls), allowed_(std::move(allowed)), check_(check), addresses_(loop, names), timer_(loop),
-        url_text_(check.http), then_(std::move(then)) {
+      : network_probe(loop, names, check, std::move(then)), loop_(loop), tls_(tls), allowed_(std::move(allowed)),
+        url_text_(check.http) {
     method_ = first_method_ = check.method.empty() ? "GET" : check.method;
-    timeout_ = check.timeout_ns > 0 ? std::chrono::nanoseconds(check.timeout_ns) : http_timeout;
   }
 
   void start() override {
-    timer_.expires_after(timeout_);
-    timer_.async_wait([self = shared_from_this()](error_code e) {
-      if (e)
-        return;
-      self->late_ = true;
-      if (self->parser_ && self->parser_->is_header_done()) // as in Consul, the status has arrived
-        return self->guarded([&] { self->on_answer(); });
-      self->fail(out_of_time);
-    });
+    begin_timeout();
     guarded([this] { request(); });
   }
 
-  void abandon() override {
-    then_ = nullptr;
-    close();
-  }
-
 private:
-  using plain_stream = tcp::socket;
-  using tls_stream = asio::ssl::stream<tcp::socket>;
-
-  /// Everything runs on the thread that serves clients, where an exception would end the node. An
-  /// exception of a library about the request or the response becomes the result of the check.
-  template <class F>
-  void guarded(F&& step) {
-    try {
-      step();
-    } catch (const std::exception& e) {
-      fail(e.what());
-    }
+  void on_timeout() override {
+    late_ = true;
+    if (parser_ && parser_->is_header_done()) // as in Consul, the status has arrived
+      return on_answer();
+    fail(out_of_time);
   }
 
   void request() {
@@ -234,18 +204,12 @@ private:
       stream_.emplace(loop_, tls_);
     else
       socket_.emplace(loop_);
-    addresses_.find(url_.host, url_.port, [weak = weak_from_this()](const auto& list, const std::string& why) {
-      const auto self = weak.lock();
-      if (!self || !self->then_)
-        return;
-      if (!why.empty())
-        return self->fail("dial tcp: " + why);
-      self->guarded([&] { self->connect_allowed(list); });
-    });
+    look_up(url_.host, url_.port);
   }
 
   /// Checked each time: a redirect may lead elsewhere, and a name may have other addresses now.
-  void connect_allowed(probe_addresses::endpoints list) {
+  void connect(const endpoints& found) override {
+    auto list = found;
     if (allowed_ != nullptr)
       std::erase_if(list, [this](const tcp::endpoint& at) {
         const auto address = at.address().to_string();
@@ -255,25 +219,21 @@ private:
     if (list.empty())
       return fail("dial tcp " + join_host_port(url_.host, url_.port) +
                   ": connect: the address is in no network of check_http_allow");
-    connect(list);
-  }
-
-  tcp::socket& lowest() { return url_.tls ? stream_->next_layer() : *socket_; }
-
-  void connect(const probe_addresses::endpoints& list) {
-    asio::async_connect(lowest(), list, [self = shared_from_this()](error_code e, const tcp::endpoint& at) {
-      if (!self->then_)
+    asio::async_connect(lowest(), list, [this, self = shared_from_this()](error_code e, const tcp::endpoint& at) {
+      if (over())
         return;
       if (e)
-        return self->fail(dial_error(self->shown_address(at), e));
-      self->guarded([&] {
-        if (self->url_.tls)
-          self->handshake();
+        return fail(dial_error(shown_address(at), e));
+      guarded([this] {
+        if (url_.tls)
+          handshake();
         else
-          self->write(*self->socket_);
+          write(*socket_);
       });
     });
   }
+
+  tcp::socket& lowest() { return url_.tls ? stream_->next_layer() : *socket_; }
 
   std::string shown_address(const tcp::endpoint& at) const {
     const auto host = at.port() != 0 ? at.address().to_string() : url_.host;
@@ -281,19 +241,14 @@ private:
   }
 
   void handshake() {
-    error_code ignored;
-    const bool verify = !check_.tls_skip_verify;
-    stream_->set_verify_mode(verify ? asio::ssl::verify_peer : asio::ssl::verify_none, ignored);
-    if (verify)
-      stream_->set_verify_callback(asio::ssl::host_name_verification(url_.host), ignored);
-    SSL_set_tlsext_host_name(stream_->native_handle(), url_.host.c_str());
-    stream_->async_handshake(asio::ssl::stream_base::client, [self = shared_from_this()](error_code e) {
-      if (!self->then_)
+    prepare_tls(*stream_, url_.host);
+    stream_->async_handshake(asio::ssl::stream_base::client, [this, self = shared_from_this()](error_code e) {
+      if (over())
         return;
       if (e)
-        self->fail("x509: " + e.message());
+        fail("x509: " + e.message());
       else
-        self->guarded([&] { self->write(*self->stream_); });
+        guarded([this] { write(*stream_); });
     });
   }
 
@@ -324,12 +279,12 @@ private:
   template <class Stream>
   void write(Stream& stream) {
     fill_request();
-    beast::http::async_write(stream, request_, [self = shared_from_this(), &stream](error_code e, std::size_t) {
-      if (!self->then_)
+    beast::http::async_write(stream, request_, [this, self = shared_from_this(), &stream](error_code e, std::size_t) {
+      if (over())
         return;
       if (e)
-        return self->fail("write: " + e.message());
-      self->guarded([&] { self->read(stream); });
+        return fail("write: " + e.message());
+      guarded([&] { read(stream); });
     });
   }
 
@@ -353,15 +308,16 @@ private:
 
   template <class Stream>
   void read_more(Stream& stream) {
-    stream.async_read_some(asio::buffer(piece_), [self = shared_from_this(), &stream](error_code e, std::size_t n) {
-      if (!self->then_)
-        return;
-      self->guarded([&] {
-        self->received_.append(self->piece_.data(), n);
-        if (self->take(e))
-          self->read_more(stream);
-      });
-    });
+    stream.async_read_some(asio::buffer(piece_),
+                           [this, self = shared_from_this(), &stream](error_code e, std::size_t n) {
+                             if (over())
+                               return;
+                             guarded([&] {
+                               received_.append(piece_.data(), n);
+                               if (take(e))
+                                 read_more(stream);
+                             });
+                           });
   }
 
   /// Parses received bytes. Accepts what Go's client accepts: lines that end in LF alone, a status
@@ -474,21 +430,12 @@ private:
            location.substr(colon, 3) == "://";
   }
 
-  void fail(const std::string& why) {
+  void fail(const std::string& why) override {
     end("critical", go_method(first_method_) + " \"" + shown_url(url_text_) + "\": " + why);
   }
 
-  void end(std::string status, std::string output) {
-    auto then = std::exchange(then_, nullptr);
-    close();
-    if (then)
-      then(std::move(status), std::move(output));
-  }
-
-  void close() {
+  void close_sockets() override {
     error_code ignored;
-    addresses_.cancel();
-    timer_.cancel();
     if (socket_)
       socket_->close(ignored);
     if (stream_)
@@ -498,17 +445,13 @@ private:
   asio::io_context& loop_;
   asio::ssl::context& tls_;
   http_networks_ptr allowed_; ///< null: all
-  agent::check_definition check_;
-  probe_addresses addresses_;
-  asio::steady_timer timer_;
-  std::optional<plain_stream> socket_;
+  std::optional<tcp::socket> socket_;
   std::optional<tls_stream> stream_;
   std::string url_text_, method_, first_method_;
   url url_;
   bool elsewhere_ = false;    ///< a redirect has left the server of the check
   bool host_dropped_ = false; ///< a redirect was a complete URL
   bool body_dropped_ = false;
-  std::chrono::nanoseconds timeout_;
   int redirects_ = 0;
   bool late_ = false; ///< the timeout is over
   beast::http::request<beast::http::string_body> request_;
@@ -519,7 +462,6 @@ private:
   std::optional<beast::http::response_parser<beast::http::basic_dynamic_body<beast::flat_buffer>>> parser_;
   std::string body_; ///< its end
   std::size_t body_bytes_ = 0;
-  probe_runner::finished then_;
 };
 
 } // namespace
