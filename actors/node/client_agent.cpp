@@ -66,7 +66,9 @@ public:
   status start();
   void stop();
   /// Both block, so do not call them on the thread of an actor.
-  status change_definitions(agent::configured_definitions now);
+  status change_definitions(agent::configured_definitions now) {
+    return apply_definitions(actors_->handles(), std::move(now));
+  }
   void leave();
   std::shared_ptr<const vitals> numbers() const { return numbers_; }
   void show_certificates(std::vector<metrics::certificate> all) { metrics_.certificates(std::move(all)); }
@@ -156,16 +158,6 @@ status running_client_agent::start() {
   memory_.emplace(http_thread_.loop(), system_);
   http_thread_.start();
   return done{};
-}
-
-status running_client_agent::change_definitions(agent::configured_definitions now) {
-  auto done = std::make_shared<std::promise<status>>();
-  auto answer = done->get_future();
-  caf::anon_send(actors_->handles().health_checks,
-                 actors::change_definitions{std::move(now), [done](status s) { done->set_value(std::move(s)); }});
-  if (answer.wait_for(definitions_limit) != std::future_status::ready)
-    return failure{"the agent did not apply the definitions within 30 s; it may do so later"};
-  return answer.get();
 }
 
 void running_client_agent::leave() {

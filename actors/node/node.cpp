@@ -132,7 +132,9 @@ public:
   status start();
   void stop();
   /// Blocks on the agent, so do not call it on the thread of an actor.
-  status change_definitions(agent::configured_definitions now);
+  status change_definitions(agent::configured_definitions now) {
+    return apply_definitions(actors_->handles(), std::move(now));
+  }
   /// Any thread.
   void serve_client_agent(identified_peer p);
   std::shared_ptr<const vitals> numbers() const { return numbers_; }
@@ -263,16 +265,6 @@ bool running_node::share_connection(const accepted_connection& c) {
     return false;
   http_threads_[to]->gateway().serve(c);
   return true;
-}
-
-status running_node::change_definitions(agent::configured_definitions now) {
-  auto done = std::make_shared<std::promise<status>>();
-  auto answer = done->get_future();
-  caf::anon_send(actors_->handles().health_checks,
-                 actors::change_definitions{std::move(now), [done](status s) { done->set_value(std::move(s)); }});
-  if (answer.wait_for(definitions_limit) != std::future_status::ready)
-    return failure{"the agent did not apply the definitions within 30 s; it may do so later"};
-  return answer.get();
 }
 
 namespace {

@@ -9,6 +9,8 @@
 
 #include <caf/send.hpp>
 
+#include <future>
+
 namespace belay::actors {
 
 namespace {
@@ -27,6 +29,17 @@ state::node_record catalog_row_of(const raft::member& node, const std::string& d
   meta.merge(*row.meta);
   row.meta = std::move(meta);
   return row;
+}
+
+status apply_definitions(const node_actors& node_actors, agent::configured_definitions now) {
+  constexpr std::chrono::seconds limit{30}; // the agent's thread never blocks; only a paused machine takes longer
+  auto done = std::make_shared<std::promise<status>>();
+  auto answer = done->get_future();
+  caf::anon_send(node_actors.health_checks,
+                 change_definitions{std::move(now), [done](status s) { done->set_value(std::move(s)); }});
+  if (answer.wait_for(limit) != std::future_status::ready)
+    return failure{"the agent did not apply the definitions within 30 s; it may do so later"};
+  return answer.get();
 }
 
 node_composition::node_composition(caf::actor_system& system, node_plan plan, std::shared_ptr<vitals> numbers,

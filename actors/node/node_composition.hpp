@@ -59,6 +59,9 @@ struct node_plan {
 /// The row by which the leader registers a member, with facts that only the node itself has.
 state::node_record catalog_row_of(const raft::member& node, const std::string& datacenter, state::string_map meta);
 
+/// Passes definitions of a reloaded configuration to the agent, and blocks until they are applied.
+status apply_definitions(const node_actors& node_actors, agent::configured_definitions now);
+
 /// The actors of one running node.
 class node_composition {
 public:

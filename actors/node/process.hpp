@@ -17,8 +17,6 @@ public:
 
 /// Time for sending responses when a node stops.
 constexpr std::chrono::seconds drain_limit{5};
-/// The agent's thread never blocks; only a paused machine takes longer.
-constexpr std::chrono::seconds definitions_limit{30};
 
 /// Exit code of a server whose data directory is gone (EX_NOINPUT of sysexits.h).
 /// The systemd unit does not restart the server: the path has no directory now, or another one.
