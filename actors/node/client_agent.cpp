@@ -189,18 +189,16 @@ result<std::vector<std::string>> remembered_servers(const node_config& config) {
   const auto left = has_left(config.data_dir);
   if (!left)
     return left.reason();
-  if (*left && !config.rejoin_after_leave) {
-    if (config.joins.empty()) {
-      log::warn("node", "this agent has left the cluster and will not contact its servers",
-                {{"advice", "use PUT /v1/agent/join, retry_join or rejoin_after_leave"}});
-      return std::vector<std::string>();
-    }
-    if (auto s = note_left(config.data_dir, false); !s)
-      return s.reason();
+  const bool left_for_good = *left && !config.rejoin_after_leave;
+  if (left_for_good && config.joins.empty()) {
+    log::warn("node", "this agent has left the cluster and will not contact its servers",
+              {{"advice", "use PUT /v1/agent/join, retry_join or rejoin_after_leave"}});
     return std::vector<std::string>();
   }
   if (auto s = note_left(config.data_dir, false); !s)
     return s.reason();
+  if (left_for_good)
+    return std::vector<std::string>();
   auto servers = load_known_servers(config.data_dir);
   if (!servers)
     log::error("node", "list of known servers ignored: it cannot be read", {{"reason", servers.error()}});

@@ -107,14 +107,10 @@ status reloader::try_reload() {
     log::warn("agent", line);
   for (const auto* row : read->old_names)
     warn_of_old_name(*row);
-  notify_waiting_for_start(read->settings);
+  for (const auto& key : keys_for_the_next_start(started_settings_, read->settings))
+    log::warn("node", "changed setting takes effect at the next start", {{"key", key}});
   log::info("node", "configuration reloaded");
   return done{};
-}
-
-void reloader::notify_waiting_for_start(const boost::json::object& settings) const {
-  for (const auto& key : keys_for_the_next_start(started_settings_, settings))
-    log::warn("node", "changed setting takes effect at the next start", {{"key", key}});
 }
 
 forward::keyring_answer reloader::operate_keyring(const forward::keyring_operation& op) {

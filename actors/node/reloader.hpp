@@ -54,7 +54,6 @@ public:
 
 private:
   status try_reload();
-  void notify_waiting_for_start(const boost::json::object& settings) const;
 
   std::mutex busy_;
   node_config config_;                         ///< in force

@@ -112,6 +112,7 @@ private:
   header_list proof_of_node() const;
   void beaten(int status, const std::string& what);
   void complain(monotonic_time now);
+  std::string why_not_reached() const;
   void wait_until_received(std::function<void(std::string)> then);
   void respond_to_joins(const std::string& why);
   void give_up_joins(monotonic_time now);

@@ -71,8 +71,12 @@ void server_relay::complain(monotonic_time now) {
   if (servers_.empty())
     return log::warn("relay", what,
                      {{"reason", "no server is configured"}, {"advice", "set retry_join, or use PUT /v1/agent/join"}});
+  log::warn("relay", what, {{"reason", why_not_reached()}});
+}
+
+std::string server_relay::why_not_reached() const {
   const auto& why = last_failure_.empty() ? beat_failure_ : last_failure_;
-  log::warn("relay", what, {{"reason", why.empty() ? std::string(relay_limits::no_answer) : why}});
+  return why.empty() ? relay_limits::no_answer : why;
 }
 
 // ---- list of servers

@@ -74,9 +74,8 @@ void server_relay::give_up_joins(monotonic_time now) {
     late.push_back(std::move(j));
     return true;
   });
-  const auto& why = last_failure_.empty() ? beat_failure_ : last_failure_;
   for (const auto& j : late)
-    j.then("the servers were not reached: " + (why.empty() ? std::string(relay_limits::no_answer) : why));
+    j.then("the servers were not reached: " + why_not_reached());
 }
 
 } // namespace belay::actors

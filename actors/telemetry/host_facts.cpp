@@ -14,6 +14,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <sstream>
 #include <vector>
 
 namespace belay::actors {
@@ -33,13 +34,10 @@ std::string_view trimmed(std::string_view s) {
 /// Lines of the form NAME SEPARATOR VALUE; if names are equal, the first one counts.
 texts named_lines(std::string_view text, char separator) {
   texts all;
-  while (!text.empty()) {
-    const auto end = std::min(text.find('\n'), text.size());
-    const auto line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (const auto at = line.find(separator); at != std::string_view::npos)
-      all.emplace(trimmed(line.substr(0, at)), trimmed(line.substr(at + 1)));
-  }
+  std::istringstream lines{std::string(text)};
+  for (std::string line; std::getline(lines, line);)
+    if (const auto at = line.find(separator); at != line.npos)
+      all.emplace(trimmed(std::string_view(line).substr(0, at)), trimmed(std::string_view(line).substr(at + 1)));
   return all;
 }
 
@@ -177,13 +175,8 @@ void append_processor(std::string& out, const texts& facts) {
   std::from_chars(mhz.data(), mhz.data() + mhz.size(), clock);
   append_real(out, "mhz", clock);
   append_count(out, "cacheSize", number_in(value_in(facts, "cache size")));
-  std::vector<std::string> flags;
-  for (auto rest = value_in(facts, "flags"); !rest.empty();) {
-    const auto end = std::min(rest.find(' '), rest.size());
-    if (end != 0)
-      flags.emplace_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
+  std::istringstream words{std::string(value_in(facts, "flags"))};
+  const std::vector<std::string> flags{std::istream_iterator<std::string>(words), {}};
   go_compat::append_json_name(out, "flags");
   go_compat::append_json_strings(out, flags);
   go_compat::append_json_member(out, "microcode", value_in(facts, "microcode"));

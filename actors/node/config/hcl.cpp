@@ -124,12 +124,10 @@ result<placed> value_of(std::string_view name, const hcl::value& v) {
                         [&](const std::string& text) { return plain(json::value(text)); },
                         [&](bool b) { return plain(json::value(b)); },
                         [&](const hcl::number& n) -> result<placed> {
-                          if (n.is_integer) {
-                            const auto whole = hcl::as_integer(n);
-                            return whole ? plain(json::value(*whole)) : wrong(v.at, whole.error());
-                          }
-                          const auto real = hcl::as_real(n);
-                          return real ? plain(json::value(*real)) : wrong(v.at, real.error());
+                          const auto placed_as = [&](const auto& read) {
+                            return read ? plain(json::value(*read)) : wrong(v.at, read.error());
+                          };
+                          return n.is_integer ? placed_as(hcl::as_integer(n)) : placed_as(hcl::as_real(n));
                         },
                         [&](const hcl::list&) { return list_of(name, v); },
                         [&](const hcl::object& o) -> result<placed> {
