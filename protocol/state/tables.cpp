@@ -1,5 +1,6 @@
 #include "protocol/state/tables.hpp"
 
+#include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
 
 namespace belay::state {
@@ -66,6 +67,7 @@ void tables::restore(dirty_row row) {
 }
 
 void tables::undo() {
+  PRECONDITION(!log.is_loading());
   for (auto& step : log.stop_recording())
     if (step.tree)
       kv.undo_erase_under(step.row.key);
@@ -98,6 +100,7 @@ std::uint64_t applying::new_fence() {
     return by_index;
   const auto last = MUTANT(fences_of_one_entry_alike) ? 0 : t.indexes.at(index_kind::last_fence).value;
   const auto fence = std::max(by_index, last + 1);
+  INVARIANT(fence > t.indexes.at(index_kind::last_fence).value);
   t.indexes.set(index_kind::last_fence, log_index{fence});
   return fence;
 }

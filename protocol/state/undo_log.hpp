@@ -2,6 +2,7 @@
 // Every table reports its changes to this log. It maintains the digest, the rows that the next
 // checkpoint lacks, the keys that an entry changed, and the undo log of the running transaction.
 
+#include "protocol/base/check.hpp"
 #include "protocol/base/text_hash.hpp"
 #include "protocol/state/rows.hpp"
 
@@ -36,6 +37,7 @@ public:
   /// @param bookmark the row's bookmark; for a new row: bookmark_of_new()
   void row_changed(table t, std::string_view key, bookmark& bookmark, row_value now, std::uint64_t hash_before,
                    std::uint64_t hash_after) {
+    INVARIANT(hash_before != 0 || hash_after != 0); // else a row that is not there was removed
     digest_ += hash_after - hash_before;
     note_row(t, key, bookmark, std::move(now));
     if (hash_after == 0 && !loading_)
@@ -45,12 +47,17 @@ public:
   void note_row(table t, std::string_view key, bookmark& bookmark, row_value now) {
     if (loading_)
       return;
+    INVARIANT(bookmark.epoch <= epoch_);
     if (bookmark.epoch != epoch_) {
       bookmark.epoch = epoch_;
       bookmark.position = static_cast<std::uint32_t>(dirty_.size());
       dirty_.push_back({t, std::string(key), std::move(now)});
     } else {
-      dirty_[bookmark.position].row = std::move(now);
+      INVARIANT(bookmark.position < dirty_.size());
+      auto& noted = dirty_[bookmark.position];
+      INVARIANT(noted.table == t); // the position was given to this row
+      INVARIANT_IN_DEVELOPMENT(noted.key == key);
+      noted.row = std::move(now);
     }
   }
   /// A removed row that comes back keeps its position, so each key needs only one.
@@ -78,6 +85,8 @@ public:
     return loading_ || too_many_keys_;
   }
   void key_changed(kv_entry_ptr before, kv_entry_ptr after) {
+    INVARIANT(before || after);
+    INVARIANT_IN_DEVELOPMENT(!before || !after || before.key() == after.key());
     if (!forgets_keys(1))
       keys_.push_back({std::move(before), std::move(after), session_ends_});
   }
@@ -87,6 +96,7 @@ public:
   /// @returns false: there were more than limit_keys() allows; none were kept
   template <class F>
   bool take_keys(F&& take) {
+    PRECONDITION(!recording_); // what is undone afterwards was taken already
     constexpr std::size_t capacity_kept = 64;
     const bool all = !too_many_keys_;
     if (all)
@@ -97,6 +107,8 @@ public:
       keys_.shrink_to_fit();
     return all;
   }
+  /// Number of changes that take_keys() has not taken.
+  std::size_t keys() const { return keys_.size(); }
   void forget_keys() {
     keys_.clear();
     too_many_keys_ = false;
@@ -113,13 +125,18 @@ public:
   /// Number of the current recording; zero: there is none.
   std::uint64_t recording_number() const { return recording_ ? recordings_ : 0; }
   void start_recording() {
+    PRECONDITION(!recording_); // the undo of the inner one would end the outer one
+    PRECONDITION(!loading_);
+    INVARIANT(before_.empty()); // nothing was remembered outside of a recording
     recording_ = true;
     ++recordings_;
+    digest_before_ = digest_;
     keys_before_ = keys_.size();
     too_many_before_ = too_many_keys_;
   }
   /// @returns the undo steps, newest first: in this order they restore the start.
   std::vector<step> stop_recording() {
+    PRECONDITION(recording_);
     recording_ = false;
     std::vector<step> steps(std::make_move_iterator(before_.rbegin()), std::make_move_iterator(before_.rend()));
     before_.clear();
@@ -127,6 +144,8 @@ public:
   }
   /// After the undo: discards the key changes made while recording.
   void forget_recorded_keys() {
+    PRECONDITION(!recording_);
+    INVARIANT(digest_ == digest_before_); // the undo has restored every row
     keys_.resize(std::min(keys_before_, keys_.size()));
     too_many_keys_ = too_many_before_;
   }
@@ -135,20 +154,28 @@ public:
     before_.clear();
   }
   void remember(table t, std::string_view key, row_value before) {
+    PRECONDITION(recording_);
     before_.push_back({{t, std::string(key), std::move(before)}});
   }
-  void remember_tree(std::string_view prefix) { before_.push_back({{table::kv, std::string(prefix), {}}, true}); }
+  void remember_tree(std::string_view prefix) {
+    PRECONDITION(recording_);
+    before_.push_back({{table::kv, std::string(prefix), {}}, true});
+  }
 
   // ---- checkpoints
 
   /// Rows loaded from a checkpoint do not count as changed.
-  void loading(bool yes) { loading_ = yes; }
+  void loading(bool yes) {
+    PRECONDITION(!recording_);
+    loading_ = yes;
+  }
   bool is_loading() const { return loading_; }
   /// Replaces row_changed() for a row that is loaded.
   void row_loaded(std::uint64_t hash) { digest_ += hash; }
   /// Each row changed since the last call, as it is now. A row that was cut off with others
   /// and came back is in the list twice; the last one counts. O(1), whatever the number of rows.
   dirty_rows take_dirty() {
+    PRECONDITION(!recording_); // an undo would restore rows that the checkpoint does not get
     ++epoch_;
     for (auto& gone : gone_)
       gone = {};
@@ -169,6 +196,7 @@ private:
   bool too_many_keys_ = false;
   std::size_t keys_before_ = 0; ///< at the start of the recording
   bool too_many_before_ = false;
+  std::uint64_t digest_before_ = 0; ///< likewise
   std::uint64_t recordings_ = 0;
   std::vector<step> before_;
 

@@ -1,6 +1,7 @@
 #pragma once
 // An ordered table whose changes are in an undo log. Tables with indexes of their own wrap one.
 
+#include "protocol/base/check.hpp"
 #include "protocol/base/fetch_memory.hpp"
 #include "protocol/state/maps/chunked_map.hpp"
 #include "protocol/state/maps/kept_beside.hpp"
@@ -85,6 +86,7 @@ public:
 
   /// @pre p was found; `key` is its key.
   void erase(const location& p, std::string_view key) {
+    PRECONDITION(p.row_ != nullptr);
     gone(key, rows_.value(p.at_));
     rows_.erase(p.at_);
   }
@@ -157,6 +159,8 @@ public:
   }
 
   table number() const { return number_; }
+  /// Whether rows of a checkpoint or archive are being loaded, which may be anything.
+  bool is_loading() const { return log_.is_loading(); }
 
   /// Recomputes the hashes of the rows and the map's derived data.
   /// @returns what differs; nullopt: nothing
