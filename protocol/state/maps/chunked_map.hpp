@@ -2,6 +2,7 @@
 // An ordered map for many rows: sorted chunks that know the newest index among their rows. The
 // largest index under a prefix takes a look into two chunks and one number of each between them.
 
+#include "protocol/base/check.hpp"
 #include "protocol/base/ids.hpp"
 #include "protocol/state/folded_name.hpp"
 #include "protocol/state/maps/separator_tree.hpp"
@@ -76,15 +77,20 @@ public:
           f(c->slots[i]);
     }
     /// @pre size() > 0
-    const slot& last() const { return chunks_.back()->slots[rows_of(chunks_.back()) - 1]; }
+    const slot& last() const {
+      PRECONDITION(size_ > 0);
+      return chunks_.back()->slots[rows_of(chunks_.back()) - 1];
+    }
     /// Removes last(). @returns the memory of its chunk if that was its last row, else null
     std::shared_ptr<const void> drop_last() {
+      PRECONDITION(size_ > 0);
       --size_;
       if (++dropped_ < chunks_.back()->slots.size())
         return nullptr;
       dropped_ = 0;
       std::shared_ptr<const void> memory(std::move(chunks_.back()));
       chunks_.pop_back();
+      INVARIANT((size_ == 0) == chunks_.empty());
       return memory;
     }
     /// Calls `f(slot)` for the row of that key, if present, and removes it.
@@ -107,6 +113,7 @@ public:
           dropped_ = 0;
         chunks_.erase(at);
       }
+      INVARIANT((size_ == 0) == chunks_.empty());
     }
 
   private:
@@ -172,6 +179,8 @@ public:
   /// Inserts or replaces. @pre `key` is `v`'s own key, if it has one
   void put(const location& p, std::string_view key, Value v) {
     chunk& c = p.at.own();
+    PRECONDITION(p.position + (p.found ? 1 : 0) <= c.slots.size()); // the map did not change since locate()
+    INVARIANT_IN_DEVELOPMENT(!p.found || c.slots[p.position].key() == key);
     const auto index = v.index();
     if (p.found) {
       auto& held = c.slots[p.position].value;
@@ -201,6 +210,7 @@ public:
   }
   /// Inserts at the end, without a search. @pre is_behind_all(key)
   void append(std::string_view key, Value v) {
+    INVARIANT_IN_DEVELOPMENT(is_behind_all(key));
     auto at = chunks_.last();
     if (at.chunk().slots.size() >= chunk_max) {
       auto fresh = std::make_shared<chunk>();
@@ -215,6 +225,9 @@ public:
 
   /// @pre p.found
   void erase(const location& p) {
+    PRECONDITION(p.found);
+    PRECONDITION(p.position < p.at.chunk().slots.size()); // the map did not change since locate()
+    INVARIANT(size_ > 0);
     const auto index = value(p).index();
     chunk& c = p.at.own();
     cut(c, p.position, p.position + 1);
@@ -249,12 +262,15 @@ public:
     }
     if (begin.chunk().slots.empty() && begin != chunks_.begin())
       chunks_.erase(begin);
+    INVARIANT(rows.size() <= size_);
     size_ -= rows.size();
     return rows;
   }
   /// Undoes cut_under(). @pre no row is under the prefix, none of the fragment was dropped
   void put_back(std::string_view prefix, fragment rows) {
     PRECONDITION(rows.dropped_ == 0);
+    const auto first = lower_bound(prefix);
+    PRECONDITION(first == end() || !starts_with(first->key(), prefix)); // else a key would be there twice
     // Rows after the prefix in chunks that begin under it.
     auto at = chunks_.holding(prefix);
     std::vector<std::shared_ptr<chunk>> behind;
@@ -442,6 +458,10 @@ private:
     const auto offset = static_cast<std::ptrdiff_t>(position);
     c.slots.insert(c.slots.begin() + offset, slot_of(key, std::move(v)));
     c.heads.inserted(position, key, keys_of(c));
+    INVARIANT(c.heads.count() == c.slots.size());
+    INVARIANT(c.slots.size() <= chunk_max);
+    INVARIANT_IN_DEVELOPMENT(position == 0 || c.slots[position - 1].key() < key);
+    INVARIANT_IN_DEVELOPMENT(position + 1 == c.slots.size() || key < c.slots[position + 1].key());
   }
   static void index_keys(chunk& c) { c.heads.assign(c.slots.size(), keys_of(c)); }
 
@@ -452,6 +472,8 @@ private:
       c.hashes -= c.slots[i].value.hash();
     c.slots.erase(c.slots.begin() + from, c.slots.begin() + to);
     c.heads.erased(first, last);
+    INVARIANT(c.heads.count() == c.slots.size());
+    INVARIANT(!c.slots.empty() || c.hashes == 0); // the sum lacks no row and has none too many
   }
 
   /// Moves the rows from `first` on to the beginning of the next chunk.
@@ -505,6 +527,7 @@ private:
       insert(behind, p.position - first, key, std::move(v));
     else
       insert(full, first, key, std::move(v));
+    INVARIANT(full.slots.back().key() < behind.slots.front().key());
     recount(full);
     recount(behind);
     return true;
@@ -523,6 +546,7 @@ private:
     auto& target = p.position > middle || ascending ? *upper : full;
     const auto position = &target == &full ? p.position : p.position - middle;
     insert(target, position, key, std::move(v));
+    INVARIANT(full.slots.empty() || full.slots.back().key() < upper->slots.front().key());
     recount(full);
     recount(*upper);
     auto separator = std::string(upper->slots.front().key());

@@ -1,6 +1,7 @@
 #pragma once
 // Search among sorted keys that are stored one by one elsewhere.
 
+#include "protocol/base/check.hpp"
 #include "protocol/base/fetch_memory.hpp"
 #include "protocol/state/folded_name.hpp"
 
@@ -93,6 +94,7 @@ public:
   /// The i-th key was inserted.
   template <class KeyAt>
   void inserted(std::size_t i, std::string_view key, KeyAt&& key_at) {
+    PRECONDITION(i <= count());
     // A key between two others shares their prefix; only one at an end can have less in common.
     if (count() > 0 && starts_with(key, shared_))
       heads_.insert(heads_.begin() + static_cast<std::ptrdiff_t>(i), head_of(key.substr(shared_.size())));
@@ -101,6 +103,8 @@ public:
   }
   /// The keys [first, last) were erased.
   void erased(std::size_t first, std::size_t last) {
+    PRECONDITION(first <= last);
+    PRECONDITION(last <= count());
     heads_.erase(heads_.begin() + static_cast<std::ptrdiff_t>(first),
                  heads_.begin() + static_cast<std::ptrdiff_t>(last));
   }

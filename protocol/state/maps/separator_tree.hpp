@@ -101,6 +101,8 @@ public:
 
   /// Inserts after p. @pre the separator is between p's and the next
   position insert_behind(position p, std::string separator, std::shared_ptr<Chunk> chunk) {
+    PRECONDITION(p.separator() < separator);
+    PRECONDITION(p.next() == end() || separator < p.next().separator());
     if (nodes_[p.node_]->separators.size() == node_max)
       p = split_if_full(p);
     auto& n = *nodes_[p.node_];
@@ -109,12 +111,15 @@ public:
     n.chunks.insert(n.chunks.begin() + offset, std::move(chunk));
     const auto& put = *n.separators.insert(n.separators.begin() + offset, std::move(separator));
     n.heads.inserted(at - 1, put, separators_after_first(n));
+    INVARIANT(counts_agree(n));
     return {this, p.node_, at};
   }
   /// Lowers p's separator. @pre p is not first; the new one is less, and above all keys before it
   void lower_separator(position p, std::string_view separator) {
     INVARIANT(p != begin());
     auto& n = *nodes_[p.node_];
+    PRECONDITION(separator < n.separators[p.at_]);
+    PRECONDITION((p.at_ > 0 ? n.separators[p.at_ - 1] : nodes_[p.node_ - 1]->separators.back()) < separator);
     n.separators[p.at_] = separator;
     if (p.at_ > 0) {
       n.heads.erased(p.at_ - 1, p.at_);
@@ -134,6 +139,7 @@ public:
     if (n.separators.empty()) {
       nodes_.erase(nodes_.begin() + static_cast<std::ptrdiff_t>(p.node_));
       heads_.erased(p.node_ - 1, p.node_);
+      INVARIANT(heads_.count() + 1 == nodes_.size());
       return {this, p.node_, 0};
     }
     if (p.at_ > 0) {
@@ -142,6 +148,8 @@ public:
       n.heads.erased(0, 1);
       index_nodes();
     }
+    INVARIANT(counts_agree(n));
+    INVARIANT(nodes_.front()->separators.front().empty()); // every key belongs to a chunk
     return p.at_ < n.separators.size() ? p : position{this, p.node_ + 1, 0};
   }
 
@@ -170,6 +178,7 @@ public:
                                 nodes_.begin() + static_cast<std::ptrdiff_t>(nodes_end), is_empty),
                  nodes_.begin() + static_cast<std::ptrdiff_t>(nodes_end));
     index_nodes();
+    INVARIANT(nodes_.front()->separators.front().empty());
     return in_one_node ? from : position{this, first_empty, 0};
   }
 
@@ -194,12 +203,18 @@ private:
   auto first_separators() const {
     return [this](std::size_t i) -> const std::string& { return nodes_[i + 1]->separators.front(); };
   }
+  /// Whether each member of the node has all its chunks, and the index of nodes has all nodes.
+  bool counts_agree(const node& n) const {
+    return n.chunks.size() == n.separators.size() && n.heads.count() + 1 == n.separators.size() &&
+           heads_.count() + 1 == nodes_.size();
+  }
   static void index(node& n) { n.heads.assign(n.separators.size() - 1, separators_after_first(n)); }
   void index_nodes() { heads_.assign(nodes_.size() - 1, first_separators()); }
 
   /// Splits the node of that chunk. @returns the chunk's new position
   position split_if_full(position p) {
     auto& full = *nodes_[p.node_];
+    INVARIANT(counts_agree(full));
     // Chunks that come in ascending order leave full nodes behind.
     const auto middle = p == last() ? node_max - 1 : node_max / 2;
     auto upper = std::make_unique<node>();
