@@ -122,6 +122,7 @@ key_result release(applying& a, const kv_op& op) {
 void remove(applying& a, const kv_table::location& location, const std::string& key) {
   a.t.kv.erase(location);
   a.t.graves.bury_key(key, a.index);
+  INVARIANT(a.t.graves.newest() >= a.index); // else the index of a read would decrease
   a.t.indexes.set(index_kind::tombstones, a.index);
   key_was_changed(a, key, !MUTANT(delete_wakes_nobody));
   // Deleting a locked key frees its lock, and ends no wait for it (docs/reference/claims.md, rule 27).
@@ -130,7 +131,9 @@ void remove(applying& a, const kv_table::location& location, const std::string& 
 
 /// docs/contract/02, section 3: one tombstone for the whole tree, none for the empty prefix.
 void remove_tree(applying& a, const std::string& prefix) {
+  const auto keys_before = a.t.kv.size();
   const auto removed = a.t.kv.erase_under(prefix);
+  INVARIANT(a.t.kv.size() + removed == keys_before);
   a.look_at_locks_under(prefix);
   if (removed > 0) {
     a.t.indexes.set(index_kind::kvs, a.index);
@@ -138,6 +141,7 @@ void remove_tree(applying& a, const std::string& prefix) {
       a.t.indexes.set(index_kind::all_keys_removed, a.index);
     else {
       a.t.graves.bury_tree(prefix, a.index);
+      INVARIANT(a.t.graves.newest() >= a.index);
       a.t.indexes.set(index_kind::tombstones, a.index);
     }
   }
@@ -189,6 +193,8 @@ std::uint64_t grant_lock(applying& a, const claim_record& waiter) {
   const auto location = a.t.kv.locate(waiter.of.name);
   const auto old = kv_table::entry(location);
   PRECONDITION(!old || old->session.empty());
+  PRECONDITION(waiter.of.space == claim_space::keys);
+  PRECONDITION(!a.t.delays.blocked_until(waiter.of.name, a.now));
   kv_op op;
   op.verb = kv_verb::lock;
   op.key = waiter.of.name;

@@ -22,12 +22,15 @@ void kv_table::track(const kv_entry_ptr& before, const kv_entry_ptr& after) {
     if (at->second.empty())
       held_.erase(at);
   }
-  if (!new_holder.empty())
-    held_[std::string(new_holder)].emplace(after->key);
+  if (new_holder.empty())
+    return;
+  const bool fresh = held_[std::string(new_holder)].emplace(after->key).second;
+  INVARIANT(fresh); // an earlier hold of the key was forgotten, even if its tree waits to be torn down
 }
 
 void kv_table::put(location p, kv_entry_ptr entry) {
   auto old = kv_table::entry(p);
+  PRECONDITION(!old || old.key() == entry.key()); // the position of that key
   if (!old && !removed_.empty() && !MUTANT(returning_key_torn_down_later))
     tear_down_key(entry.key());
   track(old, entry);
@@ -44,6 +47,7 @@ void kv_table::put(kv_entry_ptr entry) {
 }
 
 void kv_table::erase(location p) {
+  PRECONDITION(p.row() != nullptr);
   const auto old = entry(p);
   track(old, nullptr);
   log_.key_changed(old, nullptr);
@@ -70,7 +74,9 @@ std::size_t kv_table::erase_under(std::string_view prefix) {
 }
 
 void kv_table::undo_erase_under(std::string_view prefix) {
+  PRECONDITION(!log_.recording());
   INVARIANT(!removed_.empty());
+  INVARIANT(removed_.back().recording != 0); // only a recording is undone
   auto tree = std::move(removed_.back());
   removed_.pop_back();
   // Keys of the tree that were created again, and must be undone first.
@@ -85,14 +91,17 @@ void kv_table::undo_erase_under(std::string_view prefix) {
 
 /// A removed key is created again.
 void kv_table::tear_down_key(std::string_view key) {
+  std::size_t found = 0;
   for (auto& tree : removed_)
     tree.rows.extract(key, [&](const auto& slot) {
+      ++found;
       PROBE("kv: a key came back before it was torn down");
       if (tree.recording != 0 && tree.recording == log_.recording_number() && !MUTANT(removed_tree_put_back_in_part))
         log_.remember(table::kv, key, slot.value.row);
       track(slot.value.row, nullptr);
       rows_.note_gone(key, slot.value);
     });
+  INVARIANT(found <= 1); // a key is in at most one removed tree
 }
 
 std::size_t kv_table::removed() const {
@@ -103,6 +112,7 @@ std::size_t kv_table::removed() const {
 }
 
 std::vector<std::shared_ptr<const void>> kv_table::tear_down(std::size_t rows_max) {
+  PRECONDITION(!log_.recording()); // an undo may put the trees back
   std::vector<std::shared_ptr<const void>> freed;
   for (; !removed_.empty(); removed_.pop_front()) {
     auto& rows = removed_.front().rows;

@@ -59,6 +59,8 @@ public:
   void names(std::string_view prefix, std::string_view separator, std::vector<std::string>& out) const;
   /// Largest ModifyIndex under the prefix; zero: no key.
   log_index newest_under(std::string_view prefix) const;
+  /// Whether the session holds a key, or held one that was removed and is not cleaned up yet.
+  bool tracks(std::string_view session) const { return held_.contains(session); }
   /// Keys whose lock the session holds, ascending.
   std::vector<std::string> held_by(std::string_view session) const;
 

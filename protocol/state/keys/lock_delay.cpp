@@ -1,4 +1,6 @@
 #include "protocol/state/keys/lock_delay.hpp"
+
+#include "protocol/base/check.hpp"
 #include "protocol/base/probe.hpp"
 
 namespace belay::state {
@@ -18,11 +20,14 @@ void lock_delay::expire(cluster_time now) {
 
 void lock_delay::put(lock_delay_record row) {
   auto p = rows_.locate(row.key);
-  if (const auto* old = p.row())
-    by_time_.erase({old->until, old->key});
+  if (const auto* old = p.row()) {
+    const auto forgotten = by_time_.erase({old->until, old->key});
+    INVARIANT(forgotten == 1);
+  }
   by_time_.emplace(row.until, row.key);
   const std::string key = row.key;
   rows_.put(p, key, std::move(row));
+  INVARIANT(by_time_.size() == rows_.size());
 }
 
 void lock_delay::erase(std::string_view key) {
@@ -31,6 +36,7 @@ void lock_delay::erase(std::string_view key) {
     return;
   by_time_.erase({p.row()->until, p.row()->key});
   rows_.erase(p, key);
+  INVARIANT(by_time_.size() == rows_.size()); // else expire() finds a delay without a row for ever
 }
 
 } // namespace belay::state

@@ -14,6 +14,7 @@ void tombstones::bury_key(std::string_view key, log_index index) {
 }
 
 void tombstones::bury_tree(std::string_view prefix, log_index index) {
+  PRECONDITION(!prefix.empty());
   put({std::string(prefix), index, index});
 }
 
@@ -44,10 +45,12 @@ log_index tombstones::newest() const {
 }
 
 void tombstones::unindex(const tombstone& row) {
-  by_index_.erase({row.index, row.key});
+  const auto forgotten = by_index_.erase({row.index, row.key});
+  INVARIANT(forgotten == 1);
   if (row.tree_index.is_zero())
     return;
-  trees_.erase(row.key);
+  const auto trees_forgotten = trees_.erase(row.key);
+  INVARIANT(trees_forgotten == 1);
   auto at = tree_lengths_.find(row.key.size());
   INVARIANT(at != tree_lengths_.end());
   if (--at->second == 0)
@@ -62,9 +65,11 @@ void tombstones::put(tombstone row) {
   if (!row.tree_index.is_zero()) {
     trees_[row.key] = row.tree_index;
     ++tree_lengths_[row.key.size()];
+    INVARIANT(tree_lengths_.size() <= trees_.size());
   }
   const std::string key = row.key;
   rows_.put(p, key, std::move(row));
+  INVARIANT(by_index_.size() == rows_.size());
 }
 
 void tombstones::erase(std::string_view key) {
@@ -73,6 +78,8 @@ void tombstones::erase(std::string_view key) {
     return;
   unindex(*p.row());
   rows_.erase(p, key);
+  INVARIANT(by_index_.size() == rows_.size()); // else reap() finds a tombstone without a row for ever
+  INVARIANT(trees_.empty() == tree_lengths_.empty());
 }
 
 } // namespace belay::state

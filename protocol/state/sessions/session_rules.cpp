@@ -1,8 +1,11 @@
 #include "protocol/state/sessions/session_rules.hpp"
 
+#include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/state/claims/session_claims.hpp"
 #include "protocol/state/keys/key_operations.hpp"
+
+#include <algorithm>
 
 namespace belay::state {
 
@@ -53,6 +56,7 @@ void end_session(applying& a, std::string_view id, const std::string& cause) {
   row.at = a.now;
   a.t.log.session_ends(true);
   do_on_end(a, *session, row); // may remove keys that it holds
+  INVARIANT(row.on_end_done + row.on_end_refused == session->on_end.size());
   const auto held = a.t.kv.held_by(session->id);
   for (const auto& key : held) {
     note_released(row, {key, claim_space::keys});
@@ -60,8 +64,13 @@ void end_session(applying& a, std::string_view id, const std::string& cause) {
       orphan_key(a, key, *session);
   }
   a.t.log.session_ends(false);
+  INVARIANT(a.t.kv.removed() != 0 || !a.t.kv.tracks(session->id)); // no lock outlives its session
   end_claims_of(a, *session, row);
+  INVARIANT(!a.t.claims.claims.has_session(session->id));
+  INVARIANT(row.released.size() == std::min<std::uint64_t>(row.released_count, ended_session_names_max));
+  const auto sessions_before = a.t.sessions.rows().size();
   a.t.sessions.erase(session->id);
+  INVARIANT(a.t.sessions.rows().size() + 1 == sessions_before);
   a.t.indexes.set(index_kind::sessions, a.index);
   a.changed.push_back(session_changed{session, false});
   if (!a.claims_in_use() || MUTANT(ended_session_forgotten))

@@ -46,9 +46,11 @@ std::vector<session_ptr> session_table::relying_on(std::string_view node, std::s
 
 void session_table::put(session_ptr row) {
   erase(row->id);
-  by_node_[folded(row->node)].insert(row->id);
+  const bool fresh = by_node_[folded(row->node)].insert(row->id).second;
+  INVARIANT(fresh);
   const std::string id = row->id;
   rows_.put(id, std::move(row));
+  INVARIANT(by_node_.size() <= rows_.size());
 }
 
 void session_table::erase(std::string_view id) {
@@ -58,10 +60,12 @@ void session_table::erase(std::string_view id) {
   const session_ptr old = *p.row();
   auto at = by_node_.find(folded(old->node));
   INVARIANT(at != by_node_.end());
-  at->second.erase(old->id);
+  const auto forgotten = at->second.erase(old->id);
+  INVARIANT(forgotten == 1);
   if (at->second.empty())
     by_node_.erase(at);
   rows_.erase(p, old->id);
+  INVARIANT(by_node_.empty() == (rows_.size() == 0));
 }
 
 } // namespace belay::state
