@@ -42,6 +42,7 @@ refused over_limit(const tables& t, const claim_record& c, const claim_record* b
   const auto* line = t.claims.claims.line(c.of);
   if (before == nullptr && line != nullptr && line->queue.size() >= waiters_max)
     return refuse_claim(claim_error::queue_full, "queue of " + in_quotes(c.of.name) + " is full");
+  INVARIANT(before == nullptr || t.claims.claims.queued_bytes() >= queued_bytes_of(*before));
   const auto without = t.claims.claims.queued_bytes() - (before != nullptr ? queued_bytes_of(*before) : 0);
   if (without + queued_bytes_of(c) > queued_bytes_max)
     return refuse_claim(claim_error::bytes_full, "too much is queued already");
@@ -59,6 +60,7 @@ claim_refusal deadlock(std::string text, std::vector<wait_edge> cycle) {
 /// Inserts the waiter, unless that closes a cycle and it requested `deadlock=refuse`.
 /// @param granted_now it does not have to wait
 refused take_in(applying& a, std::shared_ptr<claim_record> c, bool granted_now, bool& search_cut) {
+  PRECONDITION(c->state == claim_state::waiting);
   const auto key = c->key;
   const auto session = c->session;
   const bool looks = c->refuse_deadlock && !MUTANT(deadlock_not_looked_for);
@@ -266,6 +268,7 @@ reply apply_claims(applying& a, const claim_ask& c) {
   row->refuse_deadlock = c.refuse_deadlock;
   row->deadline = deadline_after(a, c.deadline_ms);
   row->ticket = a.t.indexes.at(index_kind::last_ticket).next().value;
+  const auto ticket = row->ticket;
   const bool at_once = fits_at_once(a.t, *row, shape);
   if (at_once && row->value->size() <= claim_value_bytes_max)
     PROBE("claims: granted at once");
@@ -274,7 +277,8 @@ reply apply_claims(applying& a, const claim_ask& c) {
   bool search_cut = false;
   if (auto wrong = take_in(a, std::move(row), at_once, search_cut))
     return std::move(*wrong);
-  next_ticket(a);
+  const auto taken = next_ticket(a);
+  INVARIANT(taken == ticket);
   if (!known)
     open_resource(a, of, shape.kind, shape.limit);
   else if (known->limit_open && c.limit)
@@ -289,6 +293,7 @@ namespace {
 
 /// Reply to an acquire that need not wait, or comes from the holder.
 reply acquired(const key_result& r) {
+  INVARIANT(r.entry);
   reply yes(true);
   yes.note.fence = r.entry->fence;
   return yes;
@@ -296,6 +301,7 @@ reply acquired(const key_result& r) {
 
 /// A restore may leave a lock delay beside a holder. Rejects all (docs/contract/04, section 3.5).
 reply delayed(const key_result& r) {
+  INVARIANT(r.outcome == key_outcome::lock_delay); // lock_is_free() and write_key() agree on all else
   PROBE("kv: a lock delay beside its holder");
   reply no(false);
   no.note.why = refused_for::lock_delay;
@@ -323,11 +329,14 @@ reply wait_for_lock(applying& a, const kv_acquire& c, const std::string& session
     row->ticket = a.t.indexes.at(index_kind::last_ticket).next().value;
   if (auto wrong = over_limit(a.t, *row, before.get()))
     return std::move(*wrong);
+  const auto ticket = row->ticket;
   bool search_cut = false;
   if (auto wrong = take_in(a, std::move(row), false, search_cut))
     return std::move(*wrong);
-  if (first)
-    next_ticket(a);
+  if (first) {
+    const auto taken = next_ticket(a);
+    INVARIANT(taken == ticket);
+  }
   a.t.claims.ends.erase(claim_key(of.space, of.name, session)); // end of an earlier wait
   resource_changed(a, of);
   let_in(a);

@@ -48,6 +48,8 @@ void resource_changed(applying& a, const resource_name& of) {
 }
 
 void open_resource(applying& a, const resource_name& of, claim_kind kind, std::uint64_t limit) {
+  PRECONDITION(!a.t.claims.resources.find(of));
+  PRECONDITION((kind == claim_kind::semaphore) == (limit != 0));
   auto row = std::make_shared<claim_resource>();
   row->key = resource_key(of.space, of.name);
   row->of = of;
@@ -64,7 +66,9 @@ std::uint64_t next_ticket(applying& a) {
 }
 
 claim_ptr grant_claim(applying& a, const claim_record& waiter) {
+  PRECONDITION(waiter.state == claim_state::waiting);
   const auto of = waiter.of;
+  const auto waiters = a.t.claims.claims.waiters(), holders = a.t.claims.claims.holders();
   claim_granted already_noted{of, waiter.id, waiter.session, 0, a.index};
   claim_ptr granted;
   if (of.space == claim_space::keys) {
@@ -81,6 +85,8 @@ claim_ptr grant_claim(applying& a, const claim_record& waiter) {
     granted = row;
     a.t.claims.claims.put(std::move(row));
   }
+  INVARIANT(a.t.claims.claims.waiters() + 1 == waiters); // a holder does not wait
+  INVARIANT(a.t.claims.claims.holders() == holders + (granted != nullptr ? 1U : 0U));
   resource_changed(a, of);
   a.changed.push_back(std::move(already_noted));
   return granted;
@@ -88,7 +94,9 @@ claim_ptr grant_claim(applying& a, const claim_record& waiter) {
 
 void end_claim(applying& a, const claim_record& c, claim_end why, const std::string& cause) {
   const claim_record old = c; // a copy: the row is removed
+  const auto claims_before = a.t.claims.claims.rows().size();
   a.t.claims.claims.erase(old.key);
+  INVARIANT(a.t.claims.claims.rows().size() + 1 == claims_before); // a claim ends once
   claim_end_record end;
   end.of = old.of;
   end.id = old.id;

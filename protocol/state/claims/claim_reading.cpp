@@ -1,5 +1,6 @@
 #include "protocol/state/claims/claim_reading.hpp"
 
+#include "protocol/base/check.hpp"
 #include "protocol/state/claims/wait_search.hpp"
 
 namespace belay::state {
@@ -67,6 +68,7 @@ claim_answer standing_of(const tables& t, const claim_record& c) {
   if (c.state == claim_state::held)
     return a;
   const auto* line = t.claims.claims.line(c.of);
+  INVARIANT(line != nullptr);
   a.position = line->position(c);
   if (const auto entry = c.of.space == claim_space::keys ? t.kv.find(c.of.name) : nullptr;
       entry && !entry->session.empty())

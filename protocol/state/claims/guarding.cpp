@@ -1,5 +1,6 @@
 #include "protocol/state/claims/guarding.hpp"
 
+#include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/state/claims/refusals.hpp"
@@ -19,6 +20,7 @@ std::string described(const resource_name& of) {
 
 bool opens_guards(const tables& t, const claim_record& holder) {
   const auto resource = t.claims.resources.find(holder.of);
+  INVARIANT(resource != nullptr);
   return resource->kind != claim_kind::rw || holder.mode == claim_mode::exclusive || MUTANT(guard_lets_readers_pass);
 }
 
@@ -160,6 +162,7 @@ reply apply_claims(applying& a, const guard_set& c) {
     return refuse_claim(claim_error::guards_full, "there are " + std::to_string(guards.size()) +
                                                       " guards, and this client has its share of them");
   guards.put(std::make_shared<const guard_record>(guard_record{c.prefix, c.by, a.index, a.scope.value_or("")}));
+  INVARIANT(guards.above(c.prefix) != nullptr); // writes find it
   a.t.indexes.set(index_kind::claims, a.index);
   a.changed.push_back(guards_changed{});
   return true;
@@ -173,7 +176,9 @@ reply apply_claims(applying& a, const guard_remove& c) {
   // (protocol/state/acl/writing_permissions.cpp).
   if (const fence_ref fence{known->by, c.fence}; c.fence != 0 && !is_valid(a.t, fence))
     return invalid_fence(fence);
+  const auto guards_before = a.t.claims.guards.size();
   a.t.claims.guards.erase(c.prefix);
+  INVARIANT(a.t.claims.guards.size() + 1 == guards_before);
   a.t.indexes.set(index_kind::claims, a.index);
   a.changed.push_back(guards_changed{});
   return true;

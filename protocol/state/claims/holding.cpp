@@ -1,5 +1,6 @@
 #include "protocol/state/claims/holding.hpp"
 
+#include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/state/claims/asking.hpp"
@@ -94,7 +95,9 @@ reply apply_claims(applying& a, const claim_transfer& c) {
   const auto holder = a.t.claims.claims.find(of, c.id);
   if (!holder)
     return nothing_live(a.t, of, c.id);
-  const auto kind = a.t.claims.resources.find(of)->kind;
+  const auto resource = a.t.claims.resources.find(of);
+  INVARIANT(resource != nullptr);
+  const auto kind = resource->kind;
   if (kind != claim_kind::lock && kind != claim_kind::election)
     return refuse_claim(claim_error::kind, in_quotes(c.name) + " is a " + std::string(name_of(kind)));
   if (holder->state != claim_state::held)
@@ -108,6 +111,7 @@ reply apply_claims(applying& a, const claim_transfer& c) {
   a.t.log.start_recording();
   end_claim(a, *holder, claim_end::handed_over);
   const auto granted = grant_claim(a, *next);
+  INVARIANT(granted != nullptr);
   // Waiters that it overtakes wait for it now.
   const bool overtakes = !c.to.empty() && next != head && !MUTANT(transfer_closes_cycle);
   auto found =
@@ -115,6 +119,7 @@ reply apply_claims(applying& a, const claim_transfer& c) {
   if (!found.edges.empty()) {
     PROBE("claims: a transfer that closes a cycle was refused");
     a.t.undo();
+    INVARIANT(effects_before <= std::ssize(a.changed)); // effects are only appended
     a.changed.erase(a.changed.begin() + effects_before, a.changed.end());
     auto r = refuse_claim(claim_error::deadlock, "it would close a cycle");
     r.cycle = std::move(found.edges);
@@ -131,7 +136,9 @@ reply apply_claims(applying& a, const claim_mode_set& c) {
   const auto claim = a.t.claims.claims.find(of, c.id);
   if (!claim)
     return nothing_live(a.t, of, c.id);
-  if (a.t.claims.resources.find(of)->kind != claim_kind::rw)
+  const auto resource = a.t.claims.resources.find(of);
+  INVARIANT(resource != nullptr);
+  if (resource->kind != claim_kind::rw)
     return refuse_claim(claim_error::mode, "only rw has modes");
   if (claim->state != claim_state::held)
     return refuse_claim(claim_error::not_held, "claim " + in_quotes(c.id) + " waits");

@@ -1,5 +1,6 @@
 #include "protocol/state/claims/session_claims.hpp"
 
+#include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/state/acl/later_permissions.hpp"
@@ -28,6 +29,8 @@ bool may_be_left(kv_verb verb) {
 }
 
 void leave_ghost(applying& a, const claim_record& c, cluster_time until) {
+  PRECONDITION(c.state == claim_state::held);
+  PRECONDITION(until > a.now);
   PROBE("claims: a ghost begins");
   claim_ghost g;
   g.key = ghost_key(c.of.space, c.of.name, c.fence);

@@ -1,5 +1,6 @@
 #include "protocol/state/claims/settling.hpp"
 
+#include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/state/acl/later_permissions.hpp"
@@ -74,9 +75,11 @@ void end_first(applying& a, due_kind what) {
 
 /// The next waiter to grant of a queue whose head is before its deadline. Null: none.
 claim_ptr next_of(const applying& a, const resource_name& of, const claim_line& line) {
+  PRECONDITION(!line.queue.empty());
   if (of.space == claim_space::keys)
     return lock_is_free(a, of.name) ? line.queue.begin()->second : nullptr;
   const auto resource = a.t.claims.resources.find(of);
+  INVARIANT(resource != nullptr);
   const resource_shape shape{resource->kind, resource->limit};
   auto taken = line.held;
   taken.add(MUTANT(ghosts_not_looked_at) ? occupancy{} : a.t.claims.ghosts.of(of));

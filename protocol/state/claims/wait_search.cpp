@@ -1,5 +1,6 @@
 #include "protocol/state/claims/wait_search.hpp"
 
+#include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/state/claims/grant_rule.hpp"
@@ -169,6 +170,8 @@ private:
       at = arrival.from;
     }
     std::reverse(found_.edges.begin(), found_.edges.end());
+    INVARIANT(found_.edges.front().session == wanted_.session);
+    INVARIANT(found_.edges.back().blocker == wanted_.session); // a cycle
   }
 
   const tables& t_;

@@ -1,5 +1,6 @@
 #include "protocol/state/claims/tables/claim_ends.hpp"
 
+#include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 
@@ -28,7 +29,8 @@ void claim_ends::bound() {
 }
 
 void claim_ends::untrack(const claim_end_ptr& row) {
-  of_kind(*row).erase(row);
+  const auto forgotten = of_kind(*row).erase(row);
+  INVARIANT(forgotten == 1);
   shares_.remove(*row);
 }
 
@@ -40,6 +42,7 @@ void claim_ends::put(claim_end_ptr row) {
   shares_.add(*row);
   const std::string_view key = row->key; // stays valid: the row keeps the record alive
   rows_.put(p, key, std::move(row));
+  INVARIANT(scoped_.size() + unscoped_.size() == rows_.size());
 }
 
 void claim_ends::erase(std::string_view key) {
@@ -49,6 +52,7 @@ void claim_ends::erase(std::string_view key) {
   const claim_end_ptr old = *p.row();
   untrack(old);
   rows_.erase(p, old->key);
+  INVARIANT(scoped_.size() + unscoped_.size() == rows_.size()); // else bound() finds an end without a row for ever
 }
 
 } // namespace belay::state

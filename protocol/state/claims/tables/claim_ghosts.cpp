@@ -10,7 +10,12 @@ occupancy claim_ghosts::of(const resource_name& of) const {
 }
 
 const claim_ghost* claim_ghosts::first_due() const {
-  return by_time_.empty() ? nullptr : rows_.find(by_time_.begin()->second)->get();
+  if (by_time_.empty())
+    return nullptr;
+  const auto* row = rows_.find(by_time_.begin()->second);
+  INVARIANT(row != nullptr);
+  INVARIANT((*row)->until == by_time_.begin()->first);
+  return row->get();
 }
 
 std::vector<claim_ghost> claim_ghosts::list(const resource_name& of) const {
@@ -20,7 +25,8 @@ std::vector<claim_ghost> claim_ghosts::list(const resource_name& of) const {
 }
 
 void claim_ghosts::untrack(const claim_ghost& g) {
-  by_time_.erase({g.until, g.key});
+  const auto forgotten = by_time_.erase({g.until, g.key});
+  INVARIANT(forgotten == 1);
   const auto at = by_resource_.find(resource_key(g.of.space, g.of.name));
   INVARIANT(at != by_resource_.end());
   at->second.remove(g.mode, g.permits);
@@ -36,6 +42,7 @@ void claim_ghosts::put(claim_ghost_ptr row) {
   by_resource_[resource_key(row->of.space, row->of.name)].add(row->mode, row->permits);
   const std::string_view key = row->key; // stays valid: the row keeps it
   rows_.put(p, key, std::move(row));
+  INVARIANT(by_time_.size() == rows_.size());
 }
 
 void claim_ghosts::erase(std::string_view key) {
@@ -45,6 +52,8 @@ void claim_ghosts::erase(std::string_view key) {
   const auto old = *p.row();
   untrack(*old);
   rows_.erase(p, old->key);
+  INVARIANT(by_time_.size() == rows_.size());
+  INVARIANT(by_resource_.empty() == (rows_.size() == 0)); // else permits are withheld for ever
 }
 
 } // namespace belay::state

@@ -21,6 +21,7 @@ void occupancy::remove(claim_mode mode, std::uint64_t n) {
   INVARIANT(permits >= n);
   --count;
   permits -= n;
+  INVARIANT(!empty() || permits == 0);
 }
 
 std::uint64_t claim_line::position(const claim_record& waiter) const {
@@ -74,20 +75,28 @@ claim_ptr claims_table::first_of_session(std::string_view session, const resourc
 }
 
 claim_ptr claims_table::first_due() const {
-  return by_deadline_.empty() ? nullptr : *rows_.find(by_deadline_.begin()->second);
+  if (by_deadline_.empty())
+    return nullptr;
+  const auto* row = rows_.find(by_deadline_.begin()->second);
+  INVARIANT(row != nullptr);
+  INVARIANT((*row)->state == claim_state::waiting);
+  INVARIANT((*row)->deadline == by_deadline_.begin()->first);
+  return *row;
 }
 
 void claims_table::track(const claim_ptr& c) {
   shares_.add(*c);
   auto& line = lines_[resource_key(c->of.space, c->of.name)];
-  by_session_[c->session].insert(c->key);
+  const bool fresh = by_session_[c->session].insert(c->key).second;
+  INVARIANT(fresh);
   own_[c->session + resource_key(c->of.space, c->of.name)].add(c->mode, c->permits);
   if (c->state == claim_state::held) {
     line.held.add(c->mode, c->permits);
     line.holders.emplace(c->fence, c);
     return;
   }
-  line.queue.emplace(position_of(*c), c);
+  const bool alone = line.queue.emplace(position_of(*c), c).second;
+  INVARIANT(alone || rows_.is_loading()); // tickets differ
   if (line.queue.size() == 1)
     awaited_.insert(resource_key(c->of.space, c->of.name));
   ++waiters_;
@@ -100,7 +109,8 @@ void claims_table::untrack(const claim_ptr& c) {
   shares_.remove(*c);
   const auto session = by_session_.find(c->session);
   INVARIANT(session != by_session_.end());
-  session->second.erase(c->key);
+  const auto forgotten = session->second.erase(c->key);
+  INVARIANT(forgotten == 1);
   if (session->second.empty())
     by_session_.erase(session);
   const auto own = own_.find(c->session + resource_key(c->of.space, c->of.name));
@@ -118,9 +128,12 @@ void claims_table::untrack(const claim_ptr& c) {
     line.queue.erase(position_of(*c));
     if (line.queue.empty())
       awaited_.erase(at->first);
+    INVARIANT(waiters_ > 0);
     --waiters_;
+    INVARIANT(queued_bytes_ >= queued_bytes_of(*c));
     queued_bytes_ -= MUTANT(queued_bytes_stay) ? 0 : queued_bytes_of(*c);
-    by_deadline_.erase({c->deadline, c->key});
+    const auto deadlines = by_deadline_.erase({c->deadline, c->key});
+    INVARIANT(deadlines == (c->deadline.is_zero() ? 0U : 1U));
   }
   if (line.empty())
     lines_.erase(at);
@@ -133,6 +146,10 @@ void claims_table::put(claim_ptr row) {
   track(row);
   const std::string_view key = row->key; // stays valid: the row keeps the record alive
   rows_.put(p, key, std::move(row));
+  INVARIANT(waiters_ <= rows_.size());
+  INVARIANT(by_deadline_.size() <= waiters_);
+  INVARIANT(awaited_.size() <= waiters_);
+  INVARIANT(awaited_.size() <= lines_.size());
 }
 
 void claims_table::erase(std::string_view key) {
@@ -142,6 +159,10 @@ void claims_table::erase(std::string_view key) {
   const claim_ptr old = *p.row();
   untrack(old);
   rows_.erase(p, old->key);
+  INVARIANT(waiters_ <= rows_.size());
+  INVARIANT(by_session_.empty() == (rows_.size() == 0));
+  INVARIANT(awaited_.size() <= lines_.size());
+  INVARIANT(waiters_ != 0 || queued_bytes_ == 0);
 }
 
 } // namespace belay::state

@@ -28,7 +28,9 @@ bool end_shares::is_full(std::string_view scope, std::uint64_t bytes, bool own_i
 }
 
 void end_shares::move(std::uint64_t from, std::uint64_t to) {
-  if (const auto at = sizes_.find(from); at != sizes_.end() && --at->second == 0)
+  const auto at = sizes_.find(from);
+  INVARIANT(from == 0 || at != sizes_.end());
+  if (at != sizes_.end() && --at->second == 0)
     sizes_.erase(at);
   if (to != 0)
     ++sizes_[to];
@@ -39,6 +41,7 @@ void end_shares::add(const std::string& scope, std::uint64_t bytes) {
   move(n, n + 1);
   ++n;
   bytes_ += bytes;
+  INVARIANT(sizes_.size() <= by_scope_.size());
 }
 
 void end_shares::remove(const std::string& scope, std::uint64_t bytes) {
@@ -49,6 +52,8 @@ void end_shares::remove(const std::string& scope, std::uint64_t bytes) {
   if (--at->second == 0)
     by_scope_.erase(at);
   bytes_ -= bytes;
+  INVARIANT(sizes_.empty() == by_scope_.empty());
+  INVARIANT(!by_scope_.empty() || bytes_ == 0); // else the space of claims shrinks until a restart
 }
 
 } // namespace belay::state

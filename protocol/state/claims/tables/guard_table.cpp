@@ -56,6 +56,7 @@ void guard_table::put(guard_ptr row) {
   ++lengths_[row->prefix.size()];
   const std::string_view prefix = row->prefix; // stays valid: the row keeps it
   rows_.put(prefix, std::move(row));
+  INVARIANT(lengths_.size() <= rows_.size());
 }
 
 void guard_table::erase(std::string_view prefix) {
@@ -66,6 +67,7 @@ void guard_table::erase(std::string_view prefix) {
   if (--at->second == 0)
     lengths_.erase(at);
   rows_.erase(prefix);
+  INVARIANT(lengths_.empty() == (rows_.size() == 0)); // else a guard is not found, and lets all writes pass
 }
 
 } // namespace belay::state
