@@ -38,6 +38,9 @@ struct machine::impl {
   std::size_t at_once = 4096;                      ///< removed rows that an entry cleans up itself: 2 ms
   std::vector<std::shared_ptr<const void>> let_go; ///< memory for the caller of tear_down() to free
   std::optional<keys_ahead> ahead;                 ///< keys of the restore in progress
+  struct {
+    log_index kvs, tombstones, sessions, claims;
+  } indexes_before; ///< when the current entry began
 
   impl() { keep_changes(t->changes.limit()); }
 
@@ -72,7 +75,10 @@ struct machine::impl {
         forget_keys_ahead();
       ahead.emplace(begins->id);
     } else if (const auto* part = std::get_if<restore_rows>(&c); part != nullptr && ahead) {
-      if (std::holds_alternative<bool>(answer) && t->stage.head()->id == part->id)
+      if (!std::holds_alternative<bool>(answer))
+        return;
+      INVARIANT(t->stage.head() != nullptr); // the part was staged
+      if (t->stage.head()->id == part->id)
         ahead->add(part->number, part->rows);
     }
   }
@@ -86,8 +92,14 @@ struct machine::impl {
   applying begin(log_index index, cluster_time entry_time, effects& changed) {
     PRECONDITION(index > applied);
     PRECONDITION(entry_time >= now);
+    PRECONDITION(!t->log.is_loading());
+    INVARIANT(!t->log.recording());
+    INVARIANT(t->log.keys() == 0);              // the window of changes has taken those of the previous entry
+    INVARIANT(t->changes.applied() == applied); // so it lacks no entry
     applied = index;
     now = entry_time;
+    indexes_before = {t->indexes.at(index_kind::kvs), t->indexes.at(index_kind::tombstones),
+                      t->indexes.at(index_kind::sessions), t->indexes.at(index_kind::claims)};
     access_changes_before = t->acls.changes();
     applying a{*t, index, now, changed};
     end_what_is_due(a);
@@ -115,14 +127,33 @@ struct machine::impl {
     if (t->acls.changes() != access_changes_before)
       end_disallowed(a);
     let_in(a);
-    if (t->changes.applied() < applied) // else the entry has replaced the tables
+    INVARIANT(!t->log.recording());
+    if (t->changes.applied() < applied) { // else the entry has replaced the tables
+      INVARIANT(is_or_becomes_applied(index_kind::kvs, indexes_before.kvs));
+      INVARIANT(is_or_becomes_applied(index_kind::tombstones, indexes_before.tombstones));
+      INVARIANT(is_or_becomes_applied(index_kind::sessions, indexes_before.sessions));
+      INVARIANT(is_or_becomes_applied(index_kind::claims, indexes_before.claims));
+      INVARIANT(t->log.keys() == 0 || t->indexes.at(index_kind::kvs) == applied); // readers of keys see the change
       t->changes.add(applied, t->log);
-    if (const auto removed = t->kv.removed(); removed != 0 && removed <= at_once)
+    }
+    INVARIANT(t->changes.applied() == applied);
+    if (const auto removed = t->kv.removed(); removed != 0 && removed <= at_once) {
       t->kv.tear_down(removed);
-    if (const auto next = state::next_alarm(*t); next != alarm) {
+      INVARIANT(t->kv.removed() == 0);
+    }
+    const auto next = state::next_alarm(*t);
+    // Nothing is due any more, unless the entry ended as much as one may, or replaced the tables.
+    INVARIANT(!next || *next > now || a.due_left == 0 || &a.t != t.get());
+    if (next != alarm) {
       alarm = next;
       a.changed.push_back(claims_alarm_moved{next.value_or(cluster_time{})});
     }
+  }
+
+  /// Whether an entry left the index alone, or set it to its own.
+  bool is_or_becomes_applied(index_kind m, log_index before) const {
+    const auto after = t->indexes.at(m);
+    return after == before || after == applied;
   }
 
   reply put_in_force(applying& a, const restore_commit& c) {
@@ -139,6 +170,11 @@ struct machine::impl {
       auto keys = std::exchange(ahead, std::nullopt);
       const bool fits = keys && keys->fits(*t->stage.head(), applied);
       auto fresh = restored(*t, fits ? std::optional(keys->take()) : std::nullopt, applied, now, a.changed);
+      INVARIANT(fresh->stage.head() != nullptr && fresh->stage.head()->in_force); // a repeated commit finds it
+      INVARIANT(fresh->indexes.at(index_kind::restored) == applied);
+      INVARIANT(fresh->indexes.at(index_kind::fence_base) >= t->indexes.at(index_kind::fence_base));
+      INVARIANT(!fresh->log.is_loading());
+      INVARIANT(!fresh->log.recording());
       let_go.push_back(std::exchange(t, std::move(fresh)));
       t->node_coordinates = std::move(node_coordinates);
       keep_changes(changes_bytes);
@@ -205,6 +241,7 @@ reply write_one_key(applying& a, const kv_op& op, const fence_ref* fence) {
   } else if (r.outcome == key_outcome::refused && op.verb != kv_verb::unlock) {
     note.why = refused_for::index;
   } else if (r.outcome == key_outcome::done && op.verb == kv_verb::lock) {
+    INVARIANT(r.entry);
     note.fence = r.entry->fence;
   }
   return answer;
@@ -255,6 +292,7 @@ reply run(applying& a, const catalog_register& c) {
   const auto effects_before = static_cast<std::ptrdiff_t>(a.changed.size());
   a.t.log.start_recording();
   auto r = register_all(a, c);
+  INVARIANT(effects_before <= std::ssize(a.changed)); // effects are only appended
   if (std::holds_alternative<refusal>(r)) {
     a.t.undo();
     a.changed.erase(a.changed.begin() + effects_before, a.changed.end());
@@ -348,6 +386,8 @@ reply run_unless_too_large(applying& a, const plain_command& c) {
   if (records)
     a.t.log.start_recording();
   auto answer = run_any(a, c);
+  INVARIANT(effects_before <= std::ssize(a.changed)); // effects are only appended
+  INVARIANT(a.t.log.recording() == records);
   if (!is_too_large(answer)) {
     if (records)
       a.t.log.discard_recording();
@@ -726,7 +766,9 @@ void machine::tear_down_at_once(std::size_t rows_max) {
 }
 dirty_rows machine::take_dirty() {
   impl_->replaced = false;
-  return impl_->t->take_dirty();
+  auto rows = impl_->t->take_dirty();
+  INVARIANT(impl_->t->kv.removed() == 0); // each removed key was noted as gone
+  return rows;
 }
 std::vector<dirty_row> machine::all_rows() const {
   return impl_->t->all_rows();
@@ -758,6 +800,7 @@ std::shared_ptr<const frozen_rows> machine::freeze_rows() const {
   return frozen;
 }
 void machine::load_row(dirty_row row) {
+  PRECONDITION(impl_->applied.is_zero());
   impl_->t->log.loading(true);
   const bool forgotten = (row.table == table::tombstones && MUTANT(tombstones_not_in_checkpoint)) ||
                          (row.table == table::lock_delays && MUTANT(lock_delays_not_in_checkpoint)) ||
@@ -767,6 +810,7 @@ void machine::load_row(dirty_row row) {
 }
 
 void machine::finish_load(log_index applied, cluster_time now) {
+  PRECONDITION(impl_->applied.is_zero());
   impl_->applied = applied;
   impl_->now = now;
   impl_->access_changed_now();

@@ -1,5 +1,6 @@
 #include "protocol/state/transactions.hpp"
 
+#include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/overloaded.hpp"
 #include "protocol/base/probe.hpp"
@@ -297,6 +298,8 @@ txn_reply run_transaction(applying& a, const txn& c) {
   for (std::size_t i = 0; i < c.ops.size(); ++i)
     if (auto why = std::visit([&](const auto& op) { return run(txn, op); }, c.ops[i]))
       answer.errors.push_back({i, std::move(*why)});
+  INVARIANT(a.t.log.recording());
+  INVARIANT(effects_before <= a.changed.size()); // effects are only appended
   const bool failed = !answer.errors.empty() || (a.keeps_answer && is_too_large(answer));
   if (failed && !MUTANT(txn_not_rolled_back))
     a.t.undo();
