@@ -1,5 +1,6 @@
 #include "protocol/state/changes/change_reading.hpp"
 
+#include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 
@@ -19,6 +20,7 @@ change_rows standing_at(const tables& t) {
   change_rows found;
   found.floor = t.changes.floor();
   found.applied = t.changes.applied();
+  INVARIANT(found.floor <= found.applied);
   found.reached = change_position{found.applied};
   if (t.history.named && t.history.cluster_id != 0)
     found.history = own_history(t);

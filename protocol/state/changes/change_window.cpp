@@ -94,6 +94,7 @@ void change_window::limit(std::size_t bytes_max) {
 }
 
 void change_window::begin_at(log_index applied) {
+  PRECONDITION(applied >= applied_);
   if (!held_->slots.empty()) {
     first_ += held_->slots.size();
     if (held_->slots.size() > freed_at_once)
@@ -114,17 +115,29 @@ void change_window::add(log_index index, undo_log& log) {
   if (!log.take_keys([&](key_change&& each) { push(index, effect++, std::move(each)); }))
     begin_at(index); // the whole entry would be evicted
   evict();
+  INVARIANT(floor_ <= applied_);
+  INVARIANT(!held_->slots.empty() || bytes_ == 0);
+  INVARIANT(newest_.empty() == held_->slots.empty());
+  INVARIANT(newest_.size() <= held_->slots.size());
 }
 
 void change_window::push(log_index index, std::uint64_t effect, key_change change) {
+  INVARIANT(index > floor_);
+  INVARIANT(effect <= std::numeric_limits<std::uint32_t>::max());
   slot s{index, static_cast<std::uint32_t>(effect), 0, std::move(change), 0, 0, 0};
+  INVARIANT(held_->slots.empty() || held_->slots.back().position() < s.position());
   const auto number = first_ + held_->slots.size();
   s.hash = hash_of(s.row().key);
   s.bytes = bytes_of(s);
   auto& newest = newest_[s.hash];
   s.previous = std::exchange(newest, number);
-  if (s.previous >= first_)
-    held_->slots[static_cast<std::size_t>(s.previous - first_)].next = static_cast<std::uint32_t>(number - s.previous);
+  INVARIANT(s.previous < number);
+  if (s.previous >= first_) {
+    auto& previous = held_->slots[static_cast<std::size_t>(s.previous - first_)];
+    INVARIANT(previous.hash == s.hash);
+    INVARIANT(previous.next == 0); // it was the newest of its key
+    previous.next = static_cast<std::uint32_t>(number - s.previous);
+  }
   bytes_ += s.bytes;
   held_->slots.push_back(std::move(s));
 }
@@ -146,6 +159,7 @@ void change_window::evict() {
     while (!held_->slots.empty() && held_->slots.front().index == leaving) {
       fetch_next_to_leave();
       const auto& oldest = held_->slots.front();
+      INVARIANT_IN_DEVELOPMENT(oldest.bytes <= bytes_);
       bytes_ -= oldest.bytes;
       if (const auto at = newest_.find(oldest.hash); at->second == first_)
         newest_.erase(at);
@@ -158,9 +172,11 @@ void change_window::evict() {
         break;
     }
   }
+  INVARIANT(held_->slots.empty() || held_->slots.front().index > floor_); // whole entries leave
 }
 
 unkept_changes change_window::take_unkept(bool all) {
+  INVARIANT(!copied_ || copied_up_to_ <= applied_);
   unkept_changes lacks;
   lacks.floor = floor_;
   if (copied_ && !all)
@@ -169,6 +185,7 @@ unkept_changes change_window::take_unkept(bool all) {
     uncopied_ = first_;
   const auto end = first_ + held_->slots.size();
   uncopied_ = std::max(uncopied_, first_);
+  INVARIANT(uncopied_ <= end); // else a change would never reach the copy
   lacks.list.reserve(left_alone_.size() + static_cast<std::size_t>(end - uncopied_));
   const auto take = [&](std::uint64_t n) {
     const auto& s = numbered(n);
@@ -195,6 +212,7 @@ void change_window::load(log_index floor, std::vector<kept_change> list) {
   floor_ = floor;
   for (auto& each : list)
     push(each.index, each.effect, std::move(each.change));
+  INVARIANT(newest_.empty() == held_->slots.empty());
   uncopied_ = first_ + held_->slots.size();
   copied_ = true;
   copied_up_to_ = applied_;
@@ -260,6 +278,7 @@ change_rows change_window::read(const kv_changes& q) const {
       // The whole entry, if the last change examined is its last.
       const auto& last = *std::prev(at);
       found.reached = at->index != last.index ? change_position{last.index} : last.position();
+      INVARIANT(found.reached > q.after); // else the client would ask for the same for ever
       return found;
     }
     ++looked_at;

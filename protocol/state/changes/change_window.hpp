@@ -2,6 +2,7 @@
 // The newest changes of keys that this server has applied, in order, up to a limit in bytes.
 // Not replicated, not in the digest; servers may differ. Whole entries leave it, oldest first.
 
+#include "protocol/base/check.hpp"
 #include "protocol/state/changes/change_queries.hpp"
 #include "protocol/state/kept_changes.hpp"
 #include "protocol/state/undo_log.hpp"
@@ -81,7 +82,10 @@ private:
   static std::size_t bytes_of(const slot& s);
   static std::uint64_t hash_of(std::string_view key);
   static kv_change shown(const slot& s);
-  const slot& numbered(std::uint64_t n) const { return held_->slots[static_cast<std::size_t>(n - first_)]; }
+  const slot& numbered(std::uint64_t n) const {
+    INVARIANT_IN_DEVELOPMENT(n >= first_ && n - first_ < held_->slots.size());
+    return held_->slots[static_cast<std::size_t>(n - first_)];
+  }
   /// Whether the row before this change is that of the key's previous slot. False: that slot was
   /// evicted.
   bool goes_on(const slot& s) const {

@@ -1,5 +1,6 @@
 #include "protocol/state/restore/keys_ahead.hpp"
 
+#include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
 
 #include <algorithm>
@@ -33,6 +34,7 @@ void keys_ahead::add(std::uint64_t number, const row_batch& rows) {
 }
 
 bool keys_ahead::fits(const restore_head& head, log_index index) const {
+  INVARIANT(head.id != id_ || parts_ <= head.batches); // each part was staged first
   return head.id == id_ && head.batches == parts_ && (rows_.newest <= index || MUTANT(keys_ahead_above_index));
 }
 

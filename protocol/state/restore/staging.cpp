@@ -1,5 +1,6 @@
 #include "protocol/state/restore/staging.hpp"
 
+#include "protocol/base/check.hpp"
 #include "protocol/base/probe.hpp"
 
 namespace belay::state {
@@ -19,6 +20,7 @@ std::string batch_key(std::string_view prefix, std::uint64_t number) {
 
 void staging::clear() {
   rows_.erase_under("", [](const staged_ptr&) {});
+  INVARIANT(rows_.size() == 0); // a batch that stays would be part of the next restore
 }
 
 void staging::begin(const std::string& id, log_index archive_index, cluster_time now) {
