@@ -1,5 +1,6 @@
 #include "protocol/state/acl/acl_rules.hpp"
 
+#include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/uuid.hpp"
 #include "protocol/go_compat/quoting.hpp"
@@ -239,7 +240,9 @@ reply apply_access(applying& a, const acl_policy_delete& c) {
     return nothing_to_delete("policy", c.id);
   if (known->id == management_policy_id)
     return refusal{"Delete operation not permitted on the builtin global-management policy"};
+  const auto policies_before = a.t.acls.policies().size();
   a.t.acls.erase_policy(known->id);
+  INVARIANT(a.t.acls.policies().size() + 1 == policies_before);
   note(a, index_kind::acl_policies);
   return true;
 }
@@ -269,7 +272,9 @@ reply apply_access(applying& a, const acl_role_delete& c) {
   const auto known = a.t.acls.role(c.id);
   if (!known)
     return nothing_to_delete("role", c.id);
+  const auto roles_before = a.t.acls.roles().size();
   a.t.acls.erase_role(known->id);
+  INVARIANT(a.t.acls.roles().size() + 1 == roles_before);
   note(a, index_kind::acl_roles);
   return true;
 }
@@ -315,7 +320,9 @@ reply apply_access(applying& a, const acl_token_delete& c) {
     return true;
   if (known->accessor == anonymous_accessor)
     return refusal{"Delete operation not permitted on the anonymous token"};
+  const auto tokens_before = a.t.acls.tokens().size();
   a.t.acls.erase_token(known->accessor);
+  INVARIANT(a.t.acls.tokens().size() + 1 == tokens_before);
   note(a, index_kind::acl_tokens);
   return true;
 }

@@ -1,6 +1,7 @@
 #include "protocol/state/acl/acl_table.hpp"
 
 #include "protocol/acl/identities.hpp"
+#include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/secrets.hpp"
 #include "protocol/state/folded_name.hpp"
@@ -118,6 +119,7 @@ void acl_table::put(acl_policy_ptr row) {
   policies_by_name_.insert_or_assign(folded(row->name), row->id);
   const std::string id = row->id;
   policies_.put(p, id, std::move(row));
+  INVARIANT(policies_by_name_.size() <= policies_.size());
   ++changes_;
   meaning_changed();
 }
@@ -129,6 +131,7 @@ void acl_table::put(acl_role_ptr row) {
   roles_by_name_.insert_or_assign(folded(row->name), row->id);
   const std::string id = row->id;
   roles_.put(p, id, std::move(row));
+  INVARIANT(roles_by_name_.size() <= roles_.size());
   ++changes_;
   meaning_changed();
 }
@@ -140,6 +143,8 @@ void acl_table::put(acl_token_ptr row) {
     tokens_by_end_.emplace(row->expires, row->accessor);
   const auto key = folded(row->accessor);
   tokens_.put(key, std::move(row));
+  INVARIANT(tokens_by_secret_.size() == tokens_.size());
+  INVARIANT(tokens_by_end_.size() <= tokens_.size());
   ++changes_;
 }
 
@@ -149,6 +154,7 @@ void acl_table::erase_policy(std::string_view id) {
     return;
   forget_name(policies_by_name_, (*p.row())->name, id);
   policies_.erase(p, id);
+  INVARIANT(policies_by_name_.size() <= policies_.size());
   ++changes_;
   meaning_changed();
 }
@@ -159,6 +165,7 @@ void acl_table::erase_role(std::string_view id) {
     return;
   forget_name(roles_by_name_, (*p.row())->name, id);
   roles_.erase(p, id);
+  INVARIANT(roles_by_name_.size() <= roles_.size());
   ++changes_;
   meaning_changed();
 }
@@ -171,10 +178,12 @@ void acl_table::erase_token(std::string_view accessor) {
   const acl_token_ptr old = *p.row();
   const auto [first, last] = tokens_by_secret_.equal_range(hash_of_secret(old->secret));
   const auto at = std::find_if(first, last, [&](const auto& each) { return each.second.row == old; });
-  if (at != last)
-    tokens_by_secret_.erase(at);
-  tokens_by_end_.erase({old->expires, old->accessor});
+  INVARIANT(at != last); // else the secret of a deleted token would stay valid
+  tokens_by_secret_.erase(at);
+  const auto ends = tokens_by_end_.erase({old->expires, old->accessor});
+  INVARIANT(ends == (old->expires.is_zero() ? 0U : 1U));
   tokens_.erase(p, key);
+  INVARIANT(tokens_by_secret_.size() == tokens_.size());
   ++changes_;
 }
 

@@ -171,7 +171,9 @@ void remove_check(applying& a, std::string_view node, std::string_view check_id)
   const auto known = a.t.catalog.find_check(node, check_id);
   if (!known)
     return;
+  const auto checks_before = a.t.catalog.checks().size();
   a.t.catalog.erase_check(row_key(known->node, known->check_id));
+  INVARIANT(a.t.catalog.checks().size() + 1 == checks_before);
   a.t.indexes.set(index_kind::checks, a.index);
   a.changed.push_back(catalog_changed{known->node, known->service_name});
   if (known->service_id.empty()) {
@@ -189,7 +191,10 @@ void remove_service(applying& a, std::string_view node, std::string_view id) {
     return;
   for (const auto& check : a.t.catalog.checks_of_instance(known->node, known->id))
     remove_check(a, check->node, check->check_id);
+  INVARIANT(a.t.catalog.count_of_checks(known->node, known->id) == 0);
+  const auto services_before = a.t.catalog.services().size();
   a.t.catalog.erase_service(row_key(known->node, known->id));
+  INVARIANT(a.t.catalog.services().size() + 1 == services_before);
   a.t.indexes.set(index_kind::services, a.index);
   a.t.indexes.set(index_kind::checks, a.index);
   instance_lost(a, known->node, known->service);
@@ -206,7 +211,11 @@ void remove_node(applying& a, std::string_view name) {
     remove_service(a, known->node, s->id);
   for (const auto& c : a.t.catalog.checks_of_node(known->node))
     remove_check(a, known->node, c->check_id);
+  INVARIANT(a.t.sessions.count_of_node(known->node) == 0);
+  INVARIANT(a.t.catalog.count_of_checks(known->node, "") == 0);
+  const auto nodes_before = a.t.catalog.nodes().size();
   a.t.catalog.erase_node(folded(known->node));
+  INVARIANT(a.t.catalog.nodes().size() + 1 == nodes_before);
   for (const auto m : {index_kind::nodes, index_kind::services, index_kind::checks})
     a.t.indexes.set(m, a.index);
   a.changed.push_back(catalog_changed{known->node, {}});

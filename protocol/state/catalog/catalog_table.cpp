@@ -1,5 +1,7 @@
 #include "protocol/state/catalog/catalog_table.hpp"
 
+#include "protocol/base/check.hpp"
+
 #include <algorithm>
 
 namespace belay::state {
@@ -9,9 +11,9 @@ namespace {
 template <class Index>
 void unlink(Index& index, const std::string& name, const std::string& key) {
   auto at = index.find(name);
-  if (at == index.end())
-    return;
-  at->second.erase(key);
+  INVARIANT(at != index.end());
+  const auto unlinked = at->second.erase(key);
+  INVARIANT(unlinked == 1);
   if (at->second.empty())
     index.erase(at);
 }
@@ -126,8 +128,10 @@ void catalog_table::put(node_ptr row) {
 void catalog_table::put(service_ptr row) {
   const auto key = row_key(row->node, row->id);
   erase_service(key);
-  services_by_name_[folded(row->service)].insert(key);
+  const bool fresh = services_by_name_[folded(row->service)].insert(key).second;
+  INVARIANT(fresh);
   services_.put(key, std::move(row));
+  INVARIANT(services_by_name_.size() <= services_.size());
 }
 
 void catalog_table::put(check_ptr row) {
@@ -135,17 +139,23 @@ void catalog_table::put(check_ptr row) {
   erase_check(key);
   if (!row->service_name.empty())
     checks_by_service_[folded(row->service_name)].insert(key);
-  checks_by_instance_[row_key(row->node, row->service_id)].insert(key);
+  const bool fresh = checks_by_instance_[row_key(row->node, row->service_id)].insert(key).second;
+  INVARIANT(fresh);
   checks_.put(key, std::move(row));
+  INVARIANT(checks_by_instance_.size() <= checks_.size());
 }
 
 void catalog_table::erase_node(std::string_view key) {
   auto p = nodes_.locate(key);
   if (!p.row())
     return;
-  unlink(nodes_by_id_, folded((*p.row())->id), std::string(key));
-  unlink(nodes_by_digits_, hex_digits((*p.row())->id), std::string(key));
+  if (const auto& id = (*p.row())->id; !id.empty()) {
+    unlink(nodes_by_id_, folded(id), std::string(key));
+    unlink(nodes_by_digits_, hex_digits(id), std::string(key));
+  }
   nodes_.erase(p, key);
+  INVARIANT(nodes_by_id_.size() <= nodes_.size());
+  INVARIANT(nodes_by_digits_.size() <= nodes_by_id_.size());
 }
 
 void catalog_table::erase_service(std::string_view key) {
@@ -154,15 +164,18 @@ void catalog_table::erase_service(std::string_view key) {
     return;
   unlink(services_by_name_, folded((*p.row())->service), std::string(key));
   services_.erase(p, key);
+  INVARIANT(services_by_name_.empty() == (services_.size() == 0));
 }
 
 void catalog_table::erase_check(std::string_view key) {
   auto p = checks_.locate(key);
   if (!p.row())
     return;
-  unlink(checks_by_service_, folded((*p.row())->service_name), std::string(key));
+  if (const auto& service = (*p.row())->service_name; !service.empty())
+    unlink(checks_by_service_, folded(service), std::string(key));
   unlink(checks_by_instance_, row_key((*p.row())->node, (*p.row())->service_id), std::string(key));
   checks_.erase(p, key);
+  INVARIANT(checks_by_instance_.empty() == (checks_.size() == 0));
 }
 
 } // namespace belay::state

@@ -1,5 +1,6 @@
 #include "protocol/state/outcomes/exactly_once.hpp"
 
+#include "protocol/base/check.hpp"
 #include "protocol/base/empty_payload.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
@@ -88,7 +89,9 @@ void keep_outcome(applying& a, const std::string& scope, const once_request& onc
   auto row = new_row(a, scope, once.key);
   row.print = once.print;
   row.answer = std::make_shared<const reply>(as_encoded(answer));
+  const auto kept_before = a.t.outcomes.rows().size();
   a.t.outcomes.put(std::make_shared<const outcome_record>(std::move(row)));
+  INVARIANT(a.t.outcomes.rows().size() == kept_before + 1); // a kept outcome is not replaced
 }
 
 reply seal_outcome(applying& a, const std::string& scope, const outcome_seal& c) {
@@ -100,7 +103,9 @@ reply seal_outcome(applying& a, const std::string& scope, const outcome_seal& c)
   if (auto no = not_accepted(a, scope, c.key, c.requested))
     return std::move(*no);
   PROBE("once: sealed before it took effect");
+  const auto kept_before = a.t.outcomes.rows().size();
   a.t.outcomes.put(std::make_shared<const outcome_record>(new_row(a, scope, c.key)));
+  INVARIANT(a.t.outcomes.rows().size() == kept_before + 1);
   reply sealed;
   sealed.decided_at = a.index;
   return sealed;
