@@ -47,13 +47,17 @@ struct session_deadlines::impl {
   }
   void put_in(timers::value_type& one) {
     one.second.position = one.second.report_at;
-    by_position.emplace(one.second.position, &one);
+    const bool fresh = by_position.emplace(one.second.position, &one).second;
+    INVARIANT(fresh);
     if (one.second.how == precision::exact)
       exact_by_position.emplace(one.second.position, &one);
+    INVARIANT(exact_by_position.size() <= by_position.size());
   }
   void take_out(timers::value_type& one) {
-    by_position.erase({one.second.position, &one});
-    exact_by_position.erase({one.second.position, &one});
+    const auto taken = by_position.erase({one.second.position, &one});
+    INVARIANT(taken == 1); // else the session would be due at a time that was renewed
+    const auto exact = exact_by_position.erase({one.second.position, &one});
+    INVARIANT(exact == (one.second.how == precision::exact ? 1U : 0U));
   }
   /// All of `some` before `until`, moved to their correct positions.
   std::vector<timers::value_type*> before(local_time until, const order& some) {
@@ -83,6 +87,7 @@ void session_deadlines::restart(std::string_view id, std::chrono::nanoseconds tt
   const auto due = now + lifetime(ttl, p);
   const auto at = impl_->by_id.emplace(std::string(id), impl::timer{ttl, due, due, due, p}).first;
   impl_->put_in(*at);
+  INVARIANT(impl_->by_position.size() == impl_->by_id.size());
 }
 
 bool session_deadlines::renew(std::string_view id, local_time now) {
@@ -107,6 +112,7 @@ void session_deadlines::remove(std::string_view id) {
     return;
   impl_->take_out(*at);
   impl_->by_id.erase(at);
+  INVARIANT(impl_->by_position.size() == impl_->by_id.size());
 }
 
 void session_deadlines::clear() {
@@ -116,6 +122,7 @@ void session_deadlines::clear() {
 }
 
 std::vector<std::string> session_deadlines::due(local_time now, std::chrono::nanoseconds retry_after) {
+  PRECONDITION(retry_after.count() > 0);
   auto found = impl_->before(now + local_time{1}, impl_->by_position);
   std::sort(found.begin(), found.end(), [](auto* a, auto* b) {
     return impl::earlier{}({a->second.due, a}, {b->second.due, b});
@@ -126,6 +133,7 @@ std::vector<std::string> session_deadlines::due(local_time now, std::chrono::nan
     one->second.report_at = now + retry_after;
     impl_->move(*one);
   }
+  INVARIANT(impl_->by_position.size() == impl_->by_id.size()); // those that are due stay
   return ids;
 }
 
@@ -133,10 +141,12 @@ std::optional<local_time> session_deadlines::next_exact() {
   auto& order = impl_->exact_by_position;
   while (!order.empty() && order.begin()->first < order.begin()->second->second.report_at)
     impl_->move(*order.begin()->second);
+  INVARIANT(order.empty() || order.begin()->first == order.begin()->second->second.report_at);
   return order.empty() ? std::nullopt : std::optional(order.begin()->first);
 }
 
 void session_deadlines::make_up_for(std::chrono::nanoseconds late, local_time now) {
+  PRECONDITION(late.count() > 0);
   for (auto* one : impl_->before(now + late, impl_->exact_by_position)) {
     const auto later = std::min(one->second.report_at + late, now + late);
     one->second.due += later - one->second.report_at;

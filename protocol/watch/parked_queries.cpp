@@ -68,6 +68,7 @@ interest interest_of(const Query& q) {
 }
 /// The first prefix; park() adds the others.
 interest interest_of(const state::kv_changes& q) {
+  PRECONDITION(!q.prefixes.empty());
   return {topic::prefix, parked_prefix(q.prefixes.front())};
 }
 interest interest_of(const state::kv_at& q) {
@@ -194,7 +195,8 @@ struct parked_queries::impl {
     INVARIANT(found != others.end());
     return *found;
   }
-  void vacate(const spot& s);
+  /// Removes the query from its bucket.
+  void vacate(park_id id, const spot& s);
 
   const buckets& of(topic t) const { return by_topic[static_cast<std::size_t>(t)]; }
 
@@ -297,24 +299,31 @@ void parked_queries::park(park_id id, const state::query& q) {
   }
   if (q.by)
     impl_->in_a_name.insert(id);
+  INVARIANT(impl_->more.size() <= impl_->parked.size());
+  INVARIANT(impl_->in_a_name.size() <= impl_->parked.size());
 }
 
 void parked_queries::remove(park_id id) {
   auto found = impl_->parked.find(id);
   if (found == impl_->parked.end())
     return;
-  impl_->vacate(found->second);
+  impl_->vacate(id, found->second);
   impl_->parked.erase(found);
   impl_->in_a_name.erase(id);
   if (const auto others = impl_->more.find(id); others != impl_->more.end()) {
     for (const auto& each : others->second)
-      impl_->vacate(each);
+      impl_->vacate(id, each);
     impl_->more.erase(others);
   }
+  INVARIANT(impl_->more.size() <= impl_->parked.size());
+  INVARIANT(impl_->in_a_name.size() <= impl_->parked.size());
+  INVARIANT(!impl_->parked.empty() || impl_->prefix_lengths.empty());
 }
 
-void parked_queries::impl::vacate(const spot& s) {
+void parked_queries::impl::vacate(park_id id, const spot& s) {
   auto& ids = s.where->second;
+  INVARIANT(s.position < ids.size());
+  INVARIANT(ids[s.position] == id);
   // The last one fills the gap, so that removal is O(1) in a bucket of any size.
   if (ids[s.position] != ids.back()) {
     ids[s.position] = ids.back();
@@ -345,6 +354,8 @@ void parked_queries::touched(const state::effects& changed, std::vector<park_id>
     std::sort(woken.begin() + first, woken.end());
   woken.erase(std::unique(woken.begin() + first, woken.end()), woken.end());
   const auto found = woken.size() - static_cast<std::size_t>(first);
+  INVARIANT(found <= impl_->parked.size());
+  INVARIANT(found == 0 || impl_->parked.contains(woken.back()));
   if (found > 1)
     PROBE("watch: several woken by one entry");
   if (MUTANT(only_first_watcher_woken) && found > 1)
