@@ -22,8 +22,10 @@ bool acquires_underway::keep(const check_write& w, monotonic_time now) {
 
 std::vector<check_write> acquires_underway::taken(entry_iterator at) {
   auto kept = std::move(at->second.kept);
+  INVARIANT(kept_ >= kept.size());
   kept_ -= kept.size();
   by_key_.erase(at);
+  INVARIANT(!by_key_.empty() || kept_ == 0);
   return kept;
 }
 

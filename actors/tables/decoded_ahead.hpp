@@ -1,6 +1,7 @@
 #pragma once
 // Decodes commands of committed entries a little before they are applied.
 
+#include "protocol/base/check.hpp"
 #include "protocol/raft/types.hpp"
 #include "protocol/state/machine.hpp"
 #include "protocol/wire/command_codec.hpp"
@@ -21,6 +22,8 @@ public:
   /// The command of the i-th entry; nullopt: this version cannot decode it. Valid until the next
   /// call. @pre i is larger than in the call before; the entry is a command
   const std::optional<state::command>& of(std::size_t i) {
+    PRECONDITION(i >= begin_);
+    PRECONDITION(i < entries_.size());
     while (i >= end_)
       go_on();
     return decoded_[i - begin_];

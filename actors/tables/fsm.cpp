@@ -4,6 +4,7 @@
 #include "actors/tables/decoded_ahead.hpp"
 #include "actors/telemetry/fatal_exceptions.hpp"
 #include "actors/telemetry/log.hpp"
+#include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/wire/command_codec.hpp"
@@ -87,6 +88,8 @@ fsm_actor::behavior_type fsm::make_behavior() {
           look_at_woken();
       },
       [this](const checkpoint_written& c) {
+        INVARIANT(checkpoint_running_);
+        INVARIANT(c.meta.index <= applied_.index);
         checkpoint_running_ = false;
         all_changes_due_ = all_changes_due_ || !c.changes_kept;
         if (c.error.empty()) {
@@ -127,6 +130,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
 /// servers that proposed them, publishes what has changed, and serves reads that waited for these
 /// entries.
 void fsm::apply(const committed_entries& c) {
+  PRECONDITION(c.origins.empty() || c.origins.size() == c.entries.size());
   const auto arrived = now();
   state::effects changed;
   std::vector<write_result> own;
@@ -154,6 +158,7 @@ void fsm::apply(const committed_entries& c) {
         applied_.config = std::move(*config);
       }
     }
+    INVARIANT(machine_->applied_index() == e.index);
     applied_.index = e.index;
     applied_.term = e.term;
     applied_.time = e.time;
@@ -610,6 +615,7 @@ bool fsm::begin_long_read(const read_query& q) {
 }
 
 void fsm::read_on() {
+  PRECONDITION(!long_reads_.empty());
   auto& next = long_reads_.front();
   if (!next.read->go_on(settings_.read_in_a_slice)) {
     // A few reads take turns; others hold no rows before they start.
@@ -628,7 +634,8 @@ void fsm::read_on() {
 void fsm::park(const read_query& q) {
   send(node_actors_->watch_registry, park_query{q.id, q.request.query, q.deadline});
   note_end_of_token(q);
-  parked_.emplace(q.id, q);
+  const bool fresh = parked_.emplace(q.id, q).second;
+  INVARIANT(fresh); // the watch_registry and this actor know the same queries
 }
 
 /// A claim that does not exist yet, because its entry is not applied here, has not ended.
@@ -662,6 +669,7 @@ log_index fsm::index_of(const state::query& q) {
 
 /// Evaluates some of the woken queries. The others stay parked until the next slice.
 void fsm::look_at_woken() {
+  PRECONDITION(!woken_.empty());
   auto& t = woken_.front();
   if (t.ids.size() <= woken_in_a_slice) {
     const auto last = std::move(t);
@@ -920,6 +928,10 @@ void fsm::checkpoint_failed(const checkpoint_written& c) {
 }
 
 void fsm::start_checkpoint() {
+  PRECONDITION(!checkpoint_running_);
+  PRECONDITION(!machine_->has_left_over());
+  INVARIANT(checkpointed_ <= applied_.index);
+  INVARIANT(machine_->applied_index() == applied_.index);
   checkpoint_running_ = true;
   checkpoint_failed_ = false;
   write_checkpoint w;

@@ -8,6 +8,7 @@
 // clock is trusted: a cursor that is wrongly rejected costs its client a snapshot of all keys.
 
 #include "actors/tables/fsm.hpp"
+#include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 
@@ -45,8 +46,10 @@ bool fsm::goes_on_waiting(read_query& q, const state::query_result& found) {
   const bool waits = rows != nullptr && (requested.requested == state::kv_changes::what::changes
                                              ? rows->nothing_yet()
                                              : !rows->gone && rows->applied < requested.after.index);
-  if (waits)
+  if (waits) {
+    INVARIANT(requested.requested != state::kv_changes::what::changes || rows->reached >= requested.after);
     requested.after = rows->reached; // what was examined is not examined again
+  }
   return waits;
 }
 
@@ -166,7 +169,8 @@ void fsm::look_at_changes(read_query& q, const queries_touched& t, shared_result
     return wait_for_history(std::move(q));
   }
   if (!t.expired && goes_on_waiting(q, *found)) {
-    parked_.emplace(q.id, std::move(q));
+    const bool fresh = parked_.emplace(q.id, std::move(q)).second;
+    INVARIANT(fresh);
     return;
   }
   if (!t.expired)

@@ -2,6 +2,7 @@
 
 #include "actors/telemetry/fatal_exceptions.hpp"
 
+#include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/wire/command_codec.hpp"
@@ -52,6 +53,7 @@ lock_delay_tracker_actor::behavior_type lock_delay_tracker::make_behavior() {
         arm();
       },
       [this](tick_atom) {
+        INVARIANT(wake_ups_ > 0);
         --wake_ups_;
         armed_for_ = monotonic_time::max();
         try_again(now());
@@ -66,6 +68,7 @@ void lock_delay_tracker::await(await_lock_delay a) {
   PROBE("delays: acquire waits for the end of a lock-delay");
   const auto id = a.id;
   by_id_[id] = waiting_.emplace(now() + a.left, std::move(a));
+  INVARIANT(by_id_.size() == waiting_.size()); // an acquire waits once
   arm();
 }
 
@@ -75,6 +78,7 @@ void lock_delay_tracker::forget(request_id id) {
     return;
   waiting_.erase(it->second);
   by_id_.erase(it);
+  INVARIANT(by_id_.size() == waiting_.size());
 }
 
 /// Only this actor knows whether the acquire was retried: then its outcome is the response,
@@ -96,6 +100,7 @@ void lock_delay_tracker::try_again(monotonic_time until) {
     by_id_.erase(a.id);
     send(node_actors_->fsm, check_write{a.id, std::move(a.acquire)});
   }
+  INVARIANT(by_id_.size() == waiting_.size());
 }
 
 void lock_delay_tracker::alarm_moved(cluster_time at) {

@@ -3,6 +3,7 @@
 #include "actors/session_lifetime.hpp"
 #include "actors/telemetry/fatal_exceptions.hpp"
 #include "actors/telemetry/log.hpp"
+#include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/wire/command_codec.hpp"
@@ -126,6 +127,7 @@ void session_reaper::lead(const cluster_view& v) {
   if (leading_)
     for (const auto& [id, s] : sessions_)
       start_timer(s);
+  INVARIANT(deadlines_.size() <= sessions_.size());
 }
 
 bool session_reaper::decides(term_id confirmed) {
@@ -138,8 +140,10 @@ state::session_ptr session_reaper::renew_one(const std::string& id) {
   if (it == sessions_.end() || (doomed_.contains(id) && !MUTANT(doomed_session_renewed)))
     return nullptr;
   // A session without a TTL has no timer to restart.
-  if (it->second->ttl_ns > 0 && !MUTANT(renewal_forgotten))
-    deadlines_.renew(id, now());
+  if (it->second->ttl_ns > 0 && !MUTANT(renewal_forgotten)) {
+    const bool timed = deadlines_.renew(id, now());
+    INVARIANT(timed); // while this node leads, each session with a TTL has a timer
+  }
   return it->second;
 }
 
@@ -253,6 +257,9 @@ void session_reaper::wake_for_exact_ones() {
 }
 
 void session_reaper::reap() {
+  INVARIANT(leading_ || deadlines_.size() == 0);
+  INVARIANT(leading_ || doomed_.empty());
+  INVARIANT(deadlines_.size() <= sessions_.size());
   if (!leading_)
     return;
   answer_late_renewals();
@@ -262,6 +269,7 @@ void session_reaper::reap() {
   PROBE("reaper: session at the end of its time");
   for (const auto& id : due)
     doomed_.try_emplace(id, doomed_session{now(), {}});
+  INVARIANT(doomed_.size() <= sessions_.size()); // those whose end is proposed exist
   log::info("session_reaper", "sessions expired (not renewed)", {{"count", due.size()}, {"first", due.front()}});
   send(
       node_actors_->raft_peer,

@@ -1,5 +1,6 @@
 #include "actors/tables/shared_tables.hpp"
 
+#include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 
@@ -35,7 +36,8 @@ bool may_read_at_once(http::consistency mode, monotonic_time lease_until, monoto
 shared_tables::writing::writing(shared_tables* tables) : tables_(tables) {
   if (tables_ == nullptr)
     return;
-  tables_->written_.store(true);
+  const bool nested = tables_->written_.exchange(true);
+  INVARIANT(!nested); // the end of the inner one would let readers in
   for (const auto& r : tables_->readers_)
     while (r.looks.load())
       sched_yield();
@@ -62,7 +64,9 @@ std::optional<read_result> shared_tables::read(std::size_t reader, const http::r
     explicit looking(std::atomic<bool>& mark) : mark_(mark) { mark_.store(true); }
     ~looking() { mark_.store(false, std::memory_order_release); }
     std::atomic<bool>& mark_;
-  } const looks(readers_[reader].looks);
+  };
+  PRECONDITION(reader < readers_.size());
+  const looking looks(readers_[reader].looks);
   if ((written_.load() && !MUTANT(tables_read_while_written)) || machine_ == nullptr)
     return std::nullopt;
   const auto until = lease_until();

@@ -5,6 +5,7 @@
 
 #include "actors/messages.hpp"
 #include "actors/telemetry/vitals.hpp"
+#include "protocol/base/check.hpp"
 #include "protocol/http/request.hpp"
 #include "protocol/state/machine.hpp"
 
@@ -51,7 +52,10 @@ public:
 
   // ---- for the writer
   /// Sets the tables to read from now on. @pre within `writing`, or before the first read
-  void show(std::shared_ptr<const state::machine> m) { machine_ = std::move(m); }
+  void show(std::shared_ptr<const state::machine> m) {
+    PRECONDITION(m != nullptr);
+    machine_ = std::move(m);
+  }
   /// Sets the role of this server and its contact to the leader.
   /// @param lease_until zero: no lease
   void stands(bool serving, bool has_leader, monotonic_time lease_until);

@@ -1,6 +1,7 @@
 #include "actors/tables/watch_registry.hpp"
 
 #include "actors/telemetry/fatal_exceptions.hpp"
+#include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
 
 #include <algorithm>
@@ -29,6 +30,7 @@ watch_registry_actor::behavior_type watch_registry::make_behavior() {
       [this](const publish_effects& e) {
         std::vector<watch::park_id> woken;
         parked_.touched(e.changed, woken);
+        INVARIANT(e.applied >= published_);
         const auto before = std::exchange(published_, e.applied);
         if (woken.empty())
           return;
@@ -59,6 +61,8 @@ watch_registry_actor::behavior_type watch_registry::make_behavior() {
 void watch_registry::park(const park_query& p) {
   parked_.park(p.id.value, p.query);
   deadline_of_[p.id] = deadlines_.emplace(p.deadline, p.id);
+  INVARIANT(deadlines_.size() == deadline_of_.size());
+  INVARIANT(parked_.size() == deadline_of_.size()); // else the query would wait without an end, or a change
   metrics_.parked_queries(parked_.size());
   sleep_until_due();
 }
@@ -78,6 +82,8 @@ void watch_registry::forget(request_id id) {
   deadlines_.erase(it->second);
   deadline_of_.erase(it);
   parked_.remove(id.value);
+  INVARIANT(deadlines_.size() == deadline_of_.size());
+  INVARIANT(parked_.size() == deadline_of_.size());
   metrics_.parked_queries(parked_.size());
 }
 
@@ -90,6 +96,7 @@ void watch_registry::expire() {
     late.ids.push_back(it->second);
   for (auto id : late.ids)
     forget(id);
+  INVARIANT(deadlines_.empty() || deadlines_.begin()->first > now);
   if (!late.ids.empty())
     send(node_actors_->fsm, std::move(late));
 }
