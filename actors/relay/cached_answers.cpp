@@ -1,6 +1,7 @@
 #include "actors/relay/cached_answers.hpp"
 
 #include "protocol/base/ascii_case.hpp"
+#include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/go_compat/syntax.hpp"
 #include "protocol/http/tokens.hpp"
@@ -184,8 +185,10 @@ header_list cached_answers::marked(const entry& e, const answer& a, bool hit) co
 }
 
 void cached_answers::leave(waiting& w) {
-  if (w.at)
-    (*w.at)->second.waits.remove(&w);
+  if (w.at) {
+    const auto removed = (*w.at)->second.waits.remove(&w);
+    INVARIANT(removed == 1);
+  }
   w.at.reset();
 }
 
@@ -228,22 +231,30 @@ bool cached_answers::free_space(const entry* but_for, std::size_t entries, std::
 
 void cached_answers::forget(entry_iterator at) {
   auto& e = at->second;
-  bytes_ -= 2 * (at->first.first.size() + at->first.second.size());
+  PRECONDITION(e.waits.empty()); // a client that waits refers to the entry
+  auto size = 2 * (at->first.first.size() + at->first.second.size());
   if (e.kept != nullptr)
-    bytes_ -= e.kept->bytes();
+    size += e.kept->bytes();
   if (e.asks != nullptr)
-    bytes_ -= e.asks->counted;
+    size += e.asks->counted;
+  INVARIANT(bytes_ >= size);
+  bytes_ -= size;
   entries_.erase(at);
+  INVARIANT(!entries_.empty() || bytes_ == 0); // else the cache shrinks until a restart
 }
 
 cached_answers::entry_iterator cached_answers::find_entry(const question& q) {
-  return entries_.find(q.of);
+  const auto at = entries_.find(q.of);
+  INVARIANT(at != entries_.end());
+  INVARIANT(at->second.asks.get() == &q);
+  return at;
 }
 
 // ---- servers
 
 void cached_answers::ask(entry_iterator at) {
   auto& e = at->second;
+  PRECONDITION(e.asks == nullptr);
   relayed_request r{"GET", at->first.second, {}, {}, false};
   if (!at->first.first.empty())
     r.headers.emplace_back("X-Consul-Token", http::token_header(at->first.first));
@@ -275,6 +286,7 @@ void cached_answers::answered(question& q) {
   const auto before = e.kept != nullptr ? e.kept->index : 0;
   if (e.kept != nullptr)
     bytes_ -= e.kept->bytes();
+  INVARIANT(bytes_ >= q.counted);
   bytes_ -= q.counted;
   e.kept = std::make_shared<const answer>(std::move(q.came));
   bytes_ += e.kept->bytes();
@@ -301,6 +313,7 @@ void cached_answers::refused(question& q, bool has_failed) {
   const auto at = find_entry(q);
   auto& e = at->second;
   const auto keep = std::move(e.asks); // which is `q`
+  INVARIANT(bytes_ >= q.counted);
   bytes_ -= q.counted;
   const auto now = settings_.now();
   const auto what = std::make_shared<const answer>(std::move(q.came));

@@ -1,6 +1,7 @@
 #include "actors/relay/proxies.hpp"
 
 #include "actors/telemetry/fatal_exceptions.hpp"
+#include "protocol/base/check.hpp"
 #include "protocol/base/host_port.hpp"
 #include "protocol/base/overloaded.hpp"
 #include "protocol/go_compat/error_list.hpp"
@@ -64,6 +65,7 @@ public:
 
 private:
   void respond(int status, std::string what) {
+    INVARIANT(then_);                   // answered once
     const auto then = std::move(then_); // which destroys this object
     then(status, std::move(what));
   }
@@ -206,6 +208,7 @@ void remote_tables::read_permissions(const read_query& q) {
 
 void remote_tables::rules_received(const std::string& secret, int status, const std::string& body) {
   const auto waiting = waiting_for_rules_.extract(secret);
+  INVARIANT(!waiting.empty() && !waiting.mapped().empty());
   auto rules = status == 200 ? http::read_token_rules(body) : std::nullopt;
   if (rules) {
     if (known_.size() >= rules_kept_max)

@@ -3,6 +3,7 @@
 
 #include "actors/relay/request_text.hpp"
 #include "actors/relay/server_relay.hpp"
+#include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
 
 namespace belay::actors {
@@ -61,6 +62,9 @@ public:
   bool leaves_words() const { return wait_ended && request.waits_for_lock; }
 
   void carried_by(link& l) {
+    PRECONDITION(on == nullptr);
+    PRECONDITION(l.carries == nullptr);
+    PRECONDITION(attempts < relay_limits::attempts_max);
     on = &l;
     server = l.connection->server();
     ++attempts;
@@ -102,12 +106,14 @@ public:
     listener_.on_body(bytes);
   }
   void on_end() override {
+    INVARIANT(on != nullptr && on->carries == this);
     on->carries = nullptr;
     on = nullptr;
     relay_ = nullptr;
     listener_.on_end();
   }
   void on_failure(std::string text, bool nothing_sent) override {
+    INVARIANT(on != nullptr && on->carries == this);
     on->carries = nullptr;
     on = nullptr;
     relay_ = nullptr;
@@ -159,6 +165,7 @@ public:
 
 private:
   void finish(int status, std::string what) {
+    INVARIANT(then_);                   // answered once
     const auto then = std::move(then_); // which may destroy this object
     then(status, what);
   }

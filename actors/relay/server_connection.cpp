@@ -151,6 +151,7 @@ void server_connection::received(std::string_view wire) {
 
 void server_connection::carry(const relayed_request& r, answer_listener& listener) {
   PRECONDITION(idle());
+  INVARIANT(unread_.empty()); // else its answer would begin with bytes of the last one
   listener_ = &listener;
   head_sent_ = false;
   ++carried_;
@@ -206,6 +207,7 @@ void server_connection::parse(std::string_view plaintext) {
   const auto self = shared_from_this();
   if (listener_ == nullptr)
     return fail("the server sent data without a request");
+  INVARIANT(parser_.has_value());
   auto bytes = std::exchange(unread_, {});
   bytes += plaintext;
   std::string_view left = bytes;
@@ -233,6 +235,7 @@ void server_connection::parse(std::string_view plaintext) {
 
 /// @param more_came bytes that belong to no request: later answers could not be matched
 void server_connection::answer_complete(bool more_came) {
+  INVARIANT(head_sent_);
   const bool stays = parser_->get().keep_alive();
   parser_.reset();
   auto* listener = std::exchange(listener_, nullptr);

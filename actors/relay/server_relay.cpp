@@ -2,6 +2,7 @@
 
 #include "actors/relay/request_text.hpp"
 #include "actors/telemetry/log.hpp"
+#include "protocol/base/check.hpp"
 #include "protocol/base/host_port.hpp"
 #include "protocol/forward/requests.hpp"
 
@@ -151,6 +152,7 @@ void server_relay::forget(call& c) {
   std::erase(queue_of(c.request.lane), &c);
   if (c.on == nullptr)
     return;
+  INVARIANT(c.on->carries == &c);
   c.on->carries = nullptr;
   if (c.leaves_words()) {
     c.on->since = loop_.now();
@@ -277,6 +279,7 @@ void server_relay::connection_ready(server_connection& c) {
   auto* l = find(c);
   if (l == nullptr)
     return;
+  INVARIANT(l->carries == nullptr);
   l->dialling = false;
   last_failure_.clear();
   carry_next(*l);
@@ -287,6 +290,8 @@ void server_relay::connection_closed(server_connection& c, const std::string& wh
   if (it == links_.end())
     return;
   auto* carried = it->carries;
+  INVARIANT(carried == nullptr || carried->on == &*it);
+  INVARIANT(carried == nullptr || !it->dialling);
   const bool dialled_in_vain = it->dialling;
   // A server that closes the connection after the hello has rejected it.
   const bool refused = carried != nullptr && !c.used_before();
@@ -347,6 +352,7 @@ void server_relay::server_failed(const std::string& address, const std::string& 
 }
 
 void server_relay::leave(const std::string& address, const std::string& why) {
+  INVARIANT(servers_.empty() || preferred_ < servers_.size());
   if (servers_.size() < 2 || servers_[preferred_].address != address)
     return;
   log::info("relay", "server does not serve; using another one", {{"server", address}, {"reason", why}});

@@ -2,6 +2,7 @@
 
 #include "actors/relay/relay_calls.hpp"
 #include "actors/telemetry/log.hpp"
+#include "protocol/base/check.hpp"
 #include "protocol/go_compat/json_input.hpp"
 #include "protocol/http/request_context.hpp"
 
@@ -134,6 +135,7 @@ void server_relay::take_servers(const std::string& json) {
   for (std::size_t i = 0; i < servers_.size(); ++i)
     if (servers_[i].address == requested)
       preferred_ = i;
+  INVARIANT(servers_.empty() || preferred_ < servers_.size());
   if (changed)
     report_servers();
 }
