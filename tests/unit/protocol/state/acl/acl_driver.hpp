@@ -2,6 +2,7 @@
 // A state machine with policies and tokens, used on behalf of tokens.
 
 #include "protocol/base/mutants.hpp"
+#include "tests/harness/failing_invariants.hpp"
 #include "tests/unit/protocol/state/driver.hpp"
 
 #include <catch2/catch.hpp>
@@ -129,15 +130,17 @@ inline std::vector<std::string> names_in(const acl_rows& rows) {
   return names;
 }
 
-/// Whether `holds()` is true without the mutant, and false with it (if the build has mutants).
+/// Whether `holds()` is true without the mutant, and false with it (if the build has mutants). An
+/// invariant that stops the mutant detects it, too.
 template <class Property>
 bool detects_mutant(std::string_view name, Property holds) {
   const bool without = holds();
   const bool has = activate_mutant(name);
   bool with = false;
   try {
+    const harness::failing_invariants throwing;
     with = has && holds();
-  } catch (const std::logic_error&) { // the driver's recount failed
+  } catch (const std::logic_error&) { // an invariant, or the driver's recount, failed
   }
   activate_mutant("");
   return without && !with;
