@@ -280,8 +280,9 @@ void fsm::stamp(state::command& c) {
 
 void fsm::authorize(check_write w, bool caught_up) {
   auto refused = machine_->refuses(w.command, cluster_now());
-  // Other servers, and a deposed leader unaware of it, have old tables: they catch up first.
-  if (refused && !caught_up && !serves_under_lease()) {
+  // Other servers, and a deposed leader unaware of it, have old tables: they catch up first. In
+  // old tables a tree that all servers would read is small, too.
+  if ((refused || machine_->reads_trees(w.command)) && !caught_up && !serves_under_lease()) {
     PROBE("fsm: write judged again when all was applied");
     gathering_default_.writes.push_back(std::move(w));
     return plan_barriers();

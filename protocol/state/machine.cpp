@@ -684,6 +684,10 @@ std::optional<std::string> machine::recount() const {
   return state::recount(*impl_->t);
 }
 
+bool machine::reads_trees(const command& c) {
+  const auto* ops = c.once ? nullptr : operations_of(c); // see refuse_early()
+  return ops != nullptr && state::reads_trees(*ops);
+}
 std::optional<reply> machine::refuse_early(const command& c, cluster_time now, bool newest) const {
   if (c.once) { // nothing may precede the reply it got when it ran
     now = unknown_time;

@@ -101,6 +101,9 @@ public:
 
   static constexpr cluster_time unknown_time{UINT64_MAX};
 
+  /// Whether refuse_early() counts the rows of trees, so that old tables might accept too many.
+  static bool reads_trees(const command& c);
+
   /// What the command's token lacks; nullopt: permitted, or ACLs are off. Also the reply to a
   /// command that would change nothing and needs no permission: clients cannot fill the log with
   /// those. A permitted command may carry `authorized_at` = applied_index(). Unless a policy, role

@@ -29,14 +29,8 @@ bool only_reads(const txn_op& op) {
 
 // ---- keys
 
+/// @pre not a tree
 failure_text read_key(const tables& t, const kv_op& op, std::vector<txn_result>& out) {
-  if (op.verb == kv_verb::get_tree) {
-    std::vector<kv_entry_ptr> entries;
-    t.kv.list(op.key, entries);
-    for (auto& e : entries)
-      out.push_back({std::move(e), true});
-    return std::nullopt;
-  }
   const auto entry = t.kv.find(op.key);
   const auto name = in_quotes(op.key);
   switch (op.verb) {
@@ -95,10 +89,29 @@ struct running {
   applying& a;
   std::vector<txn_result>& out;
   std::vector<fence_ref> fences = {}; ///< named by earlier operations
+  std::size_t bytes_of_trees = 0;     ///< less than outcome_bytes() of their rows
 };
 
+/// Reads the rows of a tree. A reply above the limit of kept ones is not shown, whatever follows,
+/// so no more rows are read. Entries of 0.2.0 with a token count visible rows only, and need all.
+void run_tree(running& txn, const std::string& prefix) {
+  const auto& a = txn.a;
+  const bool limited = a.keeps_answer && (a.scope || a.secret == nullptr);
+  const auto& rows = a.t.kv.rows();
+  for (auto at = rows.lower_bound(prefix); at != rows.end() && starts_with(at->key(), prefix); ++at) {
+    if (limited && txn.bytes_of_trees > kept_answer_bytes_max)
+      return;
+    txn.bytes_of_trees += at->key().size() + at->value.row->value->size();
+    txn.out.push_back({at->value.row, true});
+  }
+}
+
 failure_text run(running& txn, const kv_op& op) {
-  auto& [a, out, fences] = txn;
+  auto& [a, out, fences, bytes_of_trees] = txn;
+  if (op.verb == kv_verb::get_tree) {
+    run_tree(txn, op.key);
+    return std::nullopt;
+  }
   if (!writes_keys(op.verb))
     return read_key(a.t, op, out);
   if (const auto* guard = guard_against(a.t, op, fences))
@@ -311,6 +324,13 @@ txn_reply run_transaction(applying& a, const txn& c) {
   if (!answer.errors.empty())
     answer.results.clear();
   return answer;
+}
+
+bool reads_trees(const txn& c) {
+  return std::any_of(c.ops.begin(), c.ops.end(), [](const txn_op& each) {
+    const auto* op = std::get_if<kv_op>(&each);
+    return op != nullptr && op->verb == kv_verb::get_tree;
+  });
 }
 
 std::optional<refusal> refused_for_trees(const tables& t, const txn& c) {

@@ -16,6 +16,8 @@ std::vector<txn_error> early_errors(const tables& t, const txn& c, cluster_time 
 txn_reply run_transaction(applying& a, const txn& c);
 /// The same for read-only operations; writes are errors. A refusal: it would read too many rows.
 std::variant<txn_reply, refusal> read_transaction(const tables& t, const txn& c);
+/// Whether its size depends on how many keys there are.
+bool reads_trees(const txn& c);
 /// Before proposing: rejects a write for the size of its reply. Counts trees as of now.
 std::optional<refusal> refused_for_trees(const tables& t, const txn& c);
 

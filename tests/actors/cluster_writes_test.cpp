@@ -191,6 +191,29 @@ TEST_CASE("a command that is too large for a frame is refused, and the next one 
   CHECK(c.stale(leader, "b") == "(none)");
 }
 
+// Its tables do not have the keys that make the reply too large. As an entry, the transaction would
+// be carried out by all servers.
+TEST_CASE("a server that is behind catches up before it counts the trees of a transaction", "[actors][writes]") {
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto follower = c.all_but(leader).front();
+  REQUIRE(c.converged());
+  c.net().partition({{follower}, c.all_but(follower)});
+  for (const char* key : {"t/1", "t/2", "t/3", "t/4"})
+    c.put_done(leader, key, std::string(1'000'000, 'v'));
+  c.net().heal();
+  auto tree = std::get<state::kv_write>(set_key("t/", "")).op;
+  tree.verb = state::kv_verb::get_tree;
+  state::txn t;
+  t.ops.resize(13, tree); // 69 MB, with base64
+  t.ops.emplace_back(std::get<state::kv_write>(set_key("w", "1")).op);
+  const auto r = c.written(c.write(follower, t));
+  REQUIRE(std::holds_alternative<state::refusal>(r.reply));
+  CHECK(std::get<state::refusal>(r.reply).text.starts_with("Answer too large: "));
+  CHECK(c.stale(leader, "w") == "(none)");
+  CHECK(c.converged());
+}
+
 TEST_CASE("forwarded_once: a call that was forwarded is never passed on", "[actors][writes][R24]") {
   // Two servers each believe that the other one leads. If they forwarded calls that were forwarded
   // to them, one write would travel in circles and be proposed each time that it passes a leader.

@@ -111,8 +111,14 @@ reply seal_outcome(applying& a, const std::string& scope, const outcome_seal& c)
   return sealed;
 }
 
+/// The size as encoded, without copies of the rows.
 bool is_too_large(const reply& answer) {
-  return outcome_bytes(as_encoded(answer)) > kept_answer_bytes_max;
+  auto bytes = outcome_bytes(answer);
+  if (const auto* results = std::get_if<txn_reply>(&answer))
+    for (const auto& each : results->results)
+      if (const auto* entry = std::get_if<kv_entry_ptr>(&each.row); entry != nullptr && !each.with_value)
+        bytes -= (*entry)->value->size();
+  return bytes > kept_answer_bytes_max;
 }
 
 void forget_outcomes(applying& a) {

@@ -306,6 +306,17 @@ entries of(std::type_identity<txn>) {
          t.ops.emplace_back(op_on(kv_verb::set, "x"));
          return t;
        }},
+      {"trees that are too large for a reply that is kept",
+       [](prepared_state& w) {
+         many_keys(w, "k/");
+         txn t;
+         for (int i = 0; i + 1 < operations_max; ++i)
+           t.ops.emplace_back(op_on(kv_verb::get_tree, "k/"));
+         t.ops.emplace_back(op_on(kv_verb::set, "x"));
+         auto c = from_client(t);
+         c.once = once_request{"key", {1, 1}, w.now};
+         return c;
+       }},
       {"operations on a large node",
        [](prepared_state& w) {
          large_node(w);

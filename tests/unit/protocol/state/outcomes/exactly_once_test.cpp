@@ -185,11 +185,60 @@ TEST_CASE("a transaction whose response is too large to be kept is not executed"
   CHECK(response(d.apply(large)) == "35 results, 0 errors"); // without a key
 }
 
+// One request named a tree of 100 MB 63 times. Each server read it as often, and copied it, in the
+// entry, and again at each start.
+TEST_CASE("a tree that is too large for a kept response is not read to its end, and the decision is the same") {
+  driver d;
+  for (int i = 0; i < 100; ++i)
+    d.set("t/" + std::to_string(100 + i), std::string(20, 'x'));
+  const auto trees = [](int n, std::vector<txn_op> more = {}) {
+    txn t;
+    t.ops.emplace_back(op_on(kv_verb::set, "w"));
+    for (int i = 0; i < n; ++i)
+      t.ops.emplace_back(op_on(kv_verb::get_tree, "t/"));
+    t.ops.insert(t.ops.end(), more.begin(), more.end());
+    return t;
+  };
+  for (const bool with_address : {true, false}) {
+    INFO(with_address);
+    const auto apply = [&](const std::string& key, const txn& t) {
+      auto c = once(d, key + (with_address ? "" : "-old"), t);
+      return d.apply(with_address ? addressed(c) : c);
+    };
+    const auto before = d.m.digest();
+    CHECK(response(apply("k", trees(1))) == "answer-size");
+    CHECK(response(apply("k", trees(63))) == "answer-size");
+    CHECK(d.m.digest() == before);
+    // An error of a later operation is the response, as it is small.
+    const auto failed = apply("f", trees(61, {op_on(kv_verb::get, "none"), op_on(kv_verb::check_not_exists, "w")}));
+    CHECK(response(failed) == "0 results, 2 errors");
+    CHECK(std::get<txn_reply>(failed).errors.front().op_index == 62);
+    CHECK(value_of(d, "w") == "none");
+  }
+}
+
+TEST_CASE("a tree whose response is just small enough to be kept is kept whole") {
+  driver d;
+  for (int i = 0; i < 5; ++i)
+    d.set("t/" + std::to_string(i), std::string(20, 'x'));
+  d.set("t/last", "");
+  const auto tree = op_on(kv_verb::get_tree, "t/");
+  const auto found = d.m.evaluate(txn_read{{{tree}}});
+  const auto free = kept_answer_bytes_max - outcome_bytes(reply(std::get<txn_reply>(found.data)));
+  const txn t{{tree, op_on(kv_verb::remove, "w")}};
+  d.set("t/last", std::string(free, 'x'));
+  CHECK(response(d.apply(addressed(once(d, "fits", t)))) == "6 results, 0 errors");
+  d.set("t/last", std::string(free + 1, 'x'));
+  CHECK(response(d.apply(addressed(once(d, "large", t)))) == "answer-size");
+}
+
 // All rows were too large, so it was rolled back. The visible ones were not, so 200 was kept.
 TEST_CASE("a transaction is not executed either if most of its response is hidden from its token") {
   acl_driver d;
-  const auto secret = d.token(R"(key_prefix "a/" { policy = "write" })");
+  const auto secret = d.token(R"(key_prefix "a/" { policy = "write" } key "t/visible" { policy = "read" })");
   d.set("secret", std::string(5000, 'x'));
+  d.set("t/hidden", std::string(5000, 'x'));
+  d.set("t/visible", "1");
   d.apply(claims_alarm{d.now}); // the first command about claims leaves a mark
   for (const bool fenced : {false, true}) {
     INFO(fenced);
@@ -211,6 +260,11 @@ TEST_CASE("a transaction is not executed either if most of its response is hidde
     CHECK(response(d.apply(transaction("old"))) == "again: 1 results, 0 errors");
     CHECK(value_of(d, "a/x") == "none");
     ops.pop_back();
+    // It shows the visible rows of a tree, wherever they are.
+    ops.insert(ops.end(), 2, op_on(kv_verb::get_tree, "t/"));
+    CHECK(response(d.apply(transaction("old-tree"))) == "3 results, 0 errors");
+    CHECK(response(d.apply(addressed(transaction("tree")))) == "answer-size");
+    ops.resize(1);
     CHECK(response(d.apply(addressed(transaction("k")))) == "1 results, 0 errors"); // the key was not used
     CHECK(value_of(d, "a/x") == "v");
     d.remove("a/x");
