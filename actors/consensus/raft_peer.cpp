@@ -2,6 +2,7 @@
 
 #include "actors/telemetry/fatal_exceptions.hpp"
 #include "actors/telemetry/log.hpp"
+#include "protocol/base/probe.hpp"
 #include "protocol/wire/command_codec.hpp"
 
 #include <algorithm>
@@ -15,6 +16,20 @@ namespace {
 constexpr std::chrono::milliseconds broadcast_delay{2};
 // How often the watchdog needs a sign of progress of Raft (actors/service/service_reports.hpp).
 constexpr std::chrono::milliseconds longest_sleep{250};
+// The other members of a forward_reply take less than 100 bytes.
+constexpr std::size_t forwarded_bytes_max = wire::frame_bytes_max - 1024;
+
+/// The receiver would end the connection at a larger frame, with all that is under way on it.
+wire::frame in_one_frame(const wire::forward_reply& r) {
+  if (r.bytes.size() <= forwarded_bytes_max)
+    return r;
+  PROBE("peer: reply too large for a frame");
+  return wire::forward_reply{r.id,
+                             wire::call_outcome::unknown,
+                             {},
+                             "the write may have taken effect; its response of " + std::to_string(r.bytes.size()) +
+                                 " bytes is too large to be forwarded"};
+}
 
 } // namespace
 
@@ -57,7 +72,7 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
       [this](const end_wait& w) { calls_.end_wait(w.id); },
       [this](const forwarded_results& f) {
         for (const auto& [to, reply] : f.list)
-          queue_frame(to, reply);
+          queue_frame(to, in_one_frame(reply));
         schedule_flush();
       },
       [this](const log_written& w) { on_log_written(w); },

@@ -1,5 +1,7 @@
 #include "protocol/state/answer_size.hpp"
 
+#include "protocol/state/outcomes/outcome_records.hpp"
+
 #include <map>
 #include <string_view>
 
@@ -44,7 +46,7 @@ std::optional<std::string> health_answer_size::refusal() const {
 std::size_t shown_bytes(const txn_result& r) {
   const auto* key = std::get_if<kv_entry_ptr>(&r.row);
   if (key == nullptr)
-    return shown_row_bytes;
+    return shown_row_bytes + outcome_bytes(txn_reply{{r}, {}});
   return shown_key_bytes + (*key)->key.size() + (r.with_value ? (*key)->value->size() * 4 / 3 : 0); // base64
 }
 

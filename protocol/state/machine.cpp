@@ -698,7 +698,7 @@ std::optional<reply> machine::refuse_early(const command& c, cluster_time now, b
       return late;
   if (const auto* ops = c.once ? nullptr : operations_of(c); ops != nullptr)
     if (auto no =
-            refused_for_trees(*impl_->t, *ops)) // with an idempotency key, a write with too large a reply does not run
+            refused_for_reads(*impl_->t, *ops)) // with an idempotency key, a write with too large a reply does not run
       return reply{std::move(*no)};
   return std::visit([&](const auto& each) { return early(*impl_->t, each, now); },
                     static_cast<const plain_command&>(c));

@@ -333,16 +333,16 @@ bool reads_trees(const txn& c) {
   });
 }
 
-std::optional<refusal> refused_for_trees(const tables& t, const txn& c) {
+std::optional<refusal> refused_for_reads(const tables& t, const txn& c) {
   std::size_t rows = 0, bytes = 0;
-  for (const auto& op : c.ops) {
-    const auto* tree = std::get_if<kv_op>(&op);
-    if (tree == nullptr || tree->verb != kv_verb::get_tree)
+  for (const auto& each : c.ops) {
+    if (!only_reads(each))
       continue;
-    auto entries = tree_of(t, tree->key);
-    rows += entries.size();
-    for (auto& e : entries)
-      bytes += shown_bytes(txn_result{std::move(e), true});
+    std::vector<txn_result> found;
+    (void)std::visit([&](const auto& op) { return read(t, op, found); }, each); // apply() decides on errors
+    rows += found.size();
+    for (const auto& row : found)
+      bytes += shown_bytes(row);
     if (auto why = refused_txn_size(rows, bytes))
       return refusal{std::move(*why)};
   }

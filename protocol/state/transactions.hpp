@@ -18,7 +18,7 @@ txn_reply run_transaction(applying& a, const txn& c);
 std::variant<txn_reply, refusal> read_transaction(const tables& t, const txn& c);
 /// Whether its size depends on how many keys there are.
 bool reads_trees(const txn& c);
-/// Before proposing: rejects a write for the size of its reply. Counts trees as of now.
-std::optional<refusal> refused_for_trees(const tables& t, const txn& c);
+/// Before proposing: rejects a write for the size of its reply. Counts rows as of now.
+std::optional<refusal> refused_for_reads(const tables& t, const txn& c);
 
 } // namespace belay::state

@@ -191,6 +191,42 @@ TEST_CASE("a command that is too large for a frame is refused, and the next one 
   CHECK(c.stale(leader, "b") == "(none)");
 }
 
+// The follower would end the connection, and with it all other writes that it has forwarded.
+TEST_CASE("a reply that is too large for a frame is unknown to the server that forwarded the write",
+          "[actors][writes]") {
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto follower = c.all_but(leader).front();
+  state::catalog_register r;
+  r.node.node = "n";
+  r.node.address = "10.0.0.1";
+  r.checks.resize(1);
+  r.checks[0].node = "n";
+  r.checks[0].check_id = r.checks[0].name = "alive";
+  r.checks[0].output = std::string(4'000'000, 'x');
+  REQUIRE(c.written(c.write(leader, r)).outcome == call_outcome::done);
+  c.pass(seconds(1));
+  state::txn t;
+  r.checks[0].output.clear();
+  t.ops.resize(17, state::check_op{state::catalog_verb::get, r.checks[0]});
+  t.ops.emplace_back(std::get<state::kv_write>(set_key("w", "1")).op);
+  const auto early = c.written(c.write(follower, t));
+  REQUIRE(std::holds_alternative<state::refusal>(early.reply));
+  CHECK(std::get<state::refusal>(early.reply).text.starts_with("Answer too large: "));
+  // The rows have become larger meanwhile, so it is proposed.
+  c.net().inject(follower, leader,
+                 wire::forward_call{request_id{77}, wire::call_kind::propose, make_payload(wire::encode_command(t))});
+  const auto replied = [&] {
+    const auto all = c.net().sent<wire::forward_reply>(follower);
+    return !all.empty() && all.back().second.id == request_id{77};
+  };
+  REQUIRE(c.until(replied));
+  CHECK(c.net().sent<wire::forward_reply>(follower).back().second.outcome == call_outcome::unknown);
+  CHECK(c.stale(leader, "w") == "1");
+  c.put_done(follower, "c", "1");
+  CHECK(c.converged());
+}
+
 // Its tables do not have the keys that make the reply too large. As an entry, the transaction would
 // be carried out by all servers.
 TEST_CASE("a server that is behind catches up before it counts the trees of a transaction", "[actors][writes]") {

@@ -291,9 +291,40 @@ TEST_CASE("a transaction that would read too much is refused before it is carrie
   REQUIRE(early);
   CHECK(std::get<refusal>(*early).text.starts_with("Answer too large: "));
   CHECK(d.m.refuse_early(fenced_txn{trees(64, write)}, d.now));
+  // Single keys count, too: the reply to a forwarded write must fit a frame.
+  const auto gets = [](int n, std::vector<txn_op> ops) {
+    ops.insert(ops.end(), static_cast<std::size_t>(n), key_op(kv_verb::get, "t/0"));
+    return txn{std::move(ops)};
+  };
+  CHECK_FALSE(d.m.refuse_early(gets(10, trees(9, write).ops), d.now)); // 63.6 MiB
+  CHECK(d.m.refuse_early(gets(11, trees(9, write).ops), d.now));
   // An entry in the log is decided as before, and a retry gets the stored response.
   CHECK(run(d, trees(64, write).ops).errors.empty());
   command keyed = trees(64, write);
   keyed.once = once_request{};
   CHECK_FALSE(d.m.refuse_early(keyed, d.now));
+}
+
+// Each row of the catalog counted as 400 bytes, but a check may have 4 MB.
+TEST_CASE("a transaction that would read too many bytes of the catalog is refused", "[B6]") {
+  driver d;
+  d.add_node("n");
+  check_record c;
+  c.node = "n";
+  c.check_id = c.name = "alive";
+  c.status = "passing";
+  c.output = std::string(4'000'000, 'x');
+  REQUIRE(run(d, {check_op{catalog_verb::set, c}}).errors.empty());
+  c.output.clear();
+  const auto reads = [&](std::size_t n) { return std::vector<txn_op>(n, check_op{catalog_verb::get, c}); };
+  const auto refused = [&](std::size_t n) {
+    return std::holds_alternative<refusal>(d.m.evaluate(txn_read{{reads(n)}}).data);
+  };
+  CHECK_FALSE(refused(16));
+  CHECK(refused(17));
+  auto with_write = reads(17);
+  with_write.emplace_back(key_op(kv_verb::set, "w", "1"));
+  CHECK(d.m.refuse_early(txn{with_write}, d.now));
+  with_write.pop_back();
+  CHECK(run(d, with_write).results.size() == 17); // in the log
 }
