@@ -14,7 +14,7 @@
 namespace belay::actors {
 
 /// Deadlines are private to the leader and start over with each leadership. Due sessions are
-/// proposed in one batch, checked against the term (docs/internals/pitfalls.md R25), and again after a second
+/// proposed in batches of 1,000, checked against the term (docs/internals/pitfalls.md R25), and again after a second
 /// (docs/internals/pitfalls.md C3). Renewals of them wait for the outcome. A renewal needs the
 /// leader's lease, or a quorum's confirmation after it arrived, because the lease may be given up
 /// for the rest of a term. A deposed leader that is unaware of it must not confirm sessions.

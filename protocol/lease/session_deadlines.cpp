@@ -59,20 +59,17 @@ struct session_deadlines::impl {
     const auto exact = exact_by_position.erase({one.second.position, &one});
     INVARIANT(exact == (one.second.how == precision::exact ? 1U : 0U));
   }
-  /// All of `some` before `until`, moved to their correct positions.
-  std::vector<timers::value_type*> before(local_time until, const order& some) {
-    std::vector<timers::value_type*> found;
+  /// The first `max` of `some` before `until`. Moves the others that it meets to their correct
+  /// positions.
+  std::vector<timers::value_type*> before(local_time until, const order& some, std::size_t max = SIZE_MAX) {
+    std::vector<timers::value_type*> found, later;
     for (const auto& [position, one] : some) {
-      if (position >= until)
+      if (position >= until || found.size() == max)
         break;
-      found.push_back(one);
+      (one->second.report_at < until ? found : later).push_back(one);
     }
-    std::erase_if(found, [&](timers::value_type* one) {
-      const bool later = one->second.report_at >= until;
-      if (later)
-        move(*one);
-      return later;
-    });
+    for (auto* one : later)
+      move(*one);
     return found;
   }
 };
@@ -121,9 +118,9 @@ void session_deadlines::clear() {
   impl_->by_id.clear();
 }
 
-std::vector<std::string> session_deadlines::due(local_time now, std::chrono::nanoseconds retry_after) {
+std::vector<std::string> session_deadlines::due(local_time now, std::chrono::nanoseconds retry_after, std::size_t max) {
   PRECONDITION(retry_after.count() > 0);
-  auto found = impl_->before(now + local_time{1}, impl_->by_position);
+  auto found = impl_->before(now + local_time{1}, impl_->by_position, max);
   std::sort(found.begin(), found.end(), [](auto* a, auto* b) {
     return impl::earlier{}({a->second.due, a}, {b->second.due, b});
   });

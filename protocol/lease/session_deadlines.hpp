@@ -40,8 +40,9 @@ public:
   std::optional<std::chrono::nanoseconds> left(std::string_view id, local_time now) const;
   void remove(std::string_view id);
   void clear();
-  /// All due at `now`, earliest first; they stay, and are returned again after `retry_after`.
-  std::vector<std::string> due(local_time now, std::chrono::nanoseconds retry_after);
+  /// Those due at `now`, earliest first; they stay, and are returned again after `retry_after`. If
+  /// there are more than `max`, the others are returned by the next calls.
+  std::vector<std::string> due(local_time now, std::chrono::nanoseconds retry_after, std::size_t max = SIZE_MAX);
   std::size_t size() const;
 
   /// When due() will next return an exact session; nullopt: none. Others can wait for a tick.

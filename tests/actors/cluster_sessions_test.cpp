@@ -10,6 +10,8 @@
 
 #include <caf/send.hpp>
 
+#include <algorithm>
+
 using namespace belay;
 using namespace belay::actors;
 using namespace belay::actors::testing;
@@ -315,6 +317,25 @@ TEST_CASE("all sessions that are due end in one entry", "[actors][sessions]") {
   REQUIRE(command.has_value());
   CHECK(std::get<state::session_expire>(*command).ids.size() == 100);
   CHECK(std::get<state::session_expire>(*command).restored_at == log_index{4}); // its initial value
+}
+
+TEST_CASE("many sessions that are due end in several entries", "[actors][sessions]") {
+  // A new leader starts all timers at once. One entry with all of them would stop each server, and
+  // above a million of sessions the log would refuse it, again and again.
+  reaper_alone r;
+  for (int i = 0; i < 2500; ++i)
+    r.change("s" + std::to_string(i), true);
+  r.lead(1);
+  r.pass(2 * ttl + milliseconds(200));
+  REQUIRE(r.proposed().size() == 3);
+  for (const auto& p : r.proposed()) {
+    const auto command = wire::decode_command(*p.command);
+    CHECK(std::get<state::session_expire>(*command).ids.size() <= 1000);
+  }
+  auto ended = r.ended();
+  std::sort(ended.begin(), ended.end());
+  CHECK(ended.size() == 2500);
+  CHECK(std::unique(ended.begin(), ended.end()) == ended.end());
 }
 
 TEST_CASE("timers run on the leader only, and from the start of its leadership", "[actors][sessions][R25]") {

@@ -37,6 +37,19 @@ TEST_CASE("due timers stay due until removed (C3), and are reported again only a
   CHECK(s.due(25s, 5s) == list{"b"});
 }
 
+TEST_CASE("no more sessions are due at once than the caller takes, and renewed ones do not count") {
+  session_deadlines s;
+  for (const char* id : {"a", "b", "c", "d", "e"})
+    s.restart(id, 1s, 0s);
+  CHECK(s.renew("a", 5s));
+  CHECK(s.due(6s, 1s, 2) == list{"b", "c"});
+  CHECK(s.due(6s, 1s, 2) == list{"d", "e"});
+  CHECK(s.due(6s, 1s, 2).empty());
+  CHECK(s.due(7s, 1s, 3) == list{"b", "c", "a"});
+  s.remove("d");
+  CHECK(s.due(7s, 1s, 3) == list{"e"});
+}
+
 TEST_CASE("restart with another TTL replaces the timer; clear forgets all") {
   session_deadlines s;
   s.restart("a", 100s, 0s);
