@@ -23,9 +23,9 @@ constexpr std::size_t reauthorized_in_a_slice = 16;
 } // namespace
 
 state::feature_level level_in_tables(const state::machine& m) {
-  // Only commands of that level make claims with a scope. Otherwise a restart, while a member is
-  // down, would put the cluster back under the rules of 0.2.0.
-  if (m.claims_counted().end_bytes != 0 && !MUTANT(level_of_addresses_forgotten))
+  // Otherwise a restart, while a member is down, would put the cluster back under the rules of
+  // 0.2.0.
+  if (m.has_client_rows() && !MUTANT(level_of_addresses_forgotten))
     return state::client_address_level;
   if (m.has_outcomes())
     return state::exactly_once_level;

@@ -642,6 +642,18 @@ cluster_time machine::end_of_token(const auth_context& by) const {
   const auto token = impl_->t->acls.token_with_secret(by.secret);
   return token == nullptr ? cluster_time{} : token->expires;
 }
+bool machine::has_client_rows() const {
+  const auto& t = *impl_->t;
+  const auto any = [](const auto& rows) {
+    for (const auto& slot : rows)
+      if (level_of(dirty_row{rows.number(), {}, slot.value.row}) == client_address_level)
+        return true;
+    return false;
+  };
+  // Claims and their ends count in the shares of their scopes.
+  return t.claims.shares.bytes() != 0 || any(t.claims.guards.rows()) || any(t.claims.resources.rows()) ||
+         any(t.sessions.rows());
+}
 bool machine::has_access_rows() const {
   return impl_->t->acls.policies().find(management_policy_id) != nullptr;
 }

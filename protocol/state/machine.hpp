@@ -110,6 +110,10 @@ public:
   /// or token changes, apply() would decide the same for a write of one key, and skips the check.
   std::optional<reply> refuses(const command& c, cluster_time now) const;
 
+  /// Whether a row shows that an entry of client_address_level was applied: without such entries no
+  /// server has it. Tokens show nothing, as 0.2.0 restores accessors with capitals. O(sessions)
+  bool has_client_rows() const;
+
   /// Whether an acl_initialize has been applied. No token can be checked before that.
   bool has_access_rows() const;
 

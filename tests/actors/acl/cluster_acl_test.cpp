@@ -442,6 +442,37 @@ TEST_CASE("claims with a scope show the level that all members have", "[levels]"
   CHECK(level_in_tables(d.m) == state::client_address_level);
 }
 
+// Ends of claims are forgotten after ten minutes. Other rows stay, and so do their rules: without
+// the level, the next session would end with operations that no server authorizes again.
+TEST_CASE("guards, limits and sessions of clients show the level that all members have", "[levels]") {
+  state::acl_driver d;
+  d.add_node("n");
+  const auto level_after = [&](state::command c, bool addressed) {
+    c.by = d.by(state::management_secret);
+    if (addressed)
+      c.client_address = "192.0.2.1";
+    d.apply(c);
+    return level_in_tables(d.m);
+  };
+  CHECK(level_after(state::claim_limit_set{"s", 5}, true) == state::claims_level);
+  SECTION("a guard") {
+    CHECK(level_after(state::guard_set{"a/", {"lock"}}, false) == state::claims_level);
+    CHECK(level_after(state::guard_set{"b/", {"lock"}}, true) == state::client_address_level);
+  }
+  SECTION("a limit that any client may set") {
+    CHECK(level_after(state::claim_limit_unset{"s"}, true) == state::client_address_level);
+  }
+  SECTION("a session with operations at its end") {
+    state::session_begin begin;
+    begin.session.node = "n";
+    begin.on_end = {state::op_on(state::kv_verb::set, "left")};
+    begin.session.id = state::uuid(10);
+    CHECK(level_after(begin, false) == state::claims_level);
+    begin.session.id = state::uuid(11);
+    CHECK(level_after(begin, true) == state::client_address_level);
+  }
+}
+
 // The tables' level comes from the snapshot; no entry here states it. A server of an older version
 // that returns would stop at the earlier entries: it must not disable ACLs for all others.
 TEST_CASE("a server that learned of ACLs from a snapshot leads like one that applied the entries",
