@@ -54,6 +54,8 @@ bool fsm::goes_on_waiting(read_query& q, const state::query_result& found) {
 }
 
 void fsm::serve_changes(read_query q) {
+  if (begin_long_read(q)) // a snapshot that can be read here and now
+    return;
   auto found = machine_->evaluate(q.request.query, cluster_now());
   const auto& requested = std::get<state::kv_changes>(q.request.query);
   const auto* rows = std::get_if<state::change_rows>(&found.data);
@@ -88,6 +90,8 @@ void fsm::wait_for_history(read_query q) {
 }
 
 void fsm::answer_ahead(read_query q, log_index committed) {
+  if (begin_long_read(q))
+    return;
   auto found = machine_->evaluate(q.request.query, cluster_now());
   auto* rows = std::get_if<state::change_rows>(&found.data);
   const auto after = std::get<state::kv_changes>(q.request.query).after.index;

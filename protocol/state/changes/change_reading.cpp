@@ -52,19 +52,6 @@ change_rows gone_with_its_history(const tables& t) {
   return found;
 }
 
-/// Rows under any prefix, without duplicates.
-std::vector<kv_entry_ptr> rows_under(const tables& t, std::vector<std::string> prefixes) {
-  std::sort(prefixes.begin(), prefixes.end());
-  const std::string* last = nullptr;
-  std::vector<kv_entry_ptr> rows;
-  for (const auto& each : prefixes)
-    if (last == nullptr || !each.starts_with(*last)) {
-      t.kv.list(each, rows);
-      last = &each;
-    }
-  return rows;
-}
-
 query_result with_index(change_rows found) {
   const auto index = found.reached.index;
   return {index, std::move(found)};
@@ -72,7 +59,31 @@ query_result with_index(change_rows found) {
 
 } // namespace
 
+std::vector<std::string> without_nested(std::vector<std::string> prefixes) {
+  std::sort(prefixes.begin(), prefixes.end());
+  std::vector<std::string> outer;
+  for (auto& each : prefixes)
+    if (outer.empty() || !each.starts_with(outer.back()))
+      outer.push_back(std::move(each));
+  return outer;
+}
+
+std::optional<change_rows> snapshot_without_rows(const tables& t, const kv_changes& q) {
+  if (q.requested != kv_changes::what::snapshot || origin_of(t, q.history, q.after.index) != origin::ours)
+    return std::nullopt;
+  auto found = standing_at(t);
+  if (found.applied < q.after.index) // the requested state is still to come
+    return std::nullopt;
+  found.reached = change_position{MUTANT(snapshot_and_changes_with_a_hole) ? found.applied.next() : found.applied};
+  return found;
+}
+
 query_result changes_answer(const tables& t, const kv_changes& q) {
+  if (auto snapshot = snapshot_without_rows(t, q)) {
+    for (const auto& each : without_nested(q.prefixes))
+      t.kv.list(each, snapshot->rows);
+    return with_index(std::move(*snapshot));
+  }
   auto found = standing_at(t);
   const auto from = q.requested == kv_changes::what::position ? origin::ours : origin_of(t, q.history, q.after.index);
   if (from == origin::foreign)
@@ -87,14 +98,8 @@ query_result changes_answer(const tables& t, const kv_changes& q) {
     changes.history = found.history;
     return with_index(std::move(changes));
   }
-  if (q.requested != kv_changes::what::snapshot)
-    return with_index(std::move(found));
-  if (found.applied < q.after.index) // the requested state is still to come
+  if (q.requested == kv_changes::what::snapshot)
     found.reached = q.after;
-  else {
-    found.rows = rows_under(t, q.prefixes);
-    found.reached = change_position{MUTANT(snapshot_and_changes_with_a_hole) ? found.applied.next() : found.applied};
-  }
   return with_index(std::move(found));
 }
 

@@ -6,6 +6,7 @@
 #include "protocol/state/acl/permissions.hpp"
 #include "protocol/state/answer_size.hpp"
 #include "protocol/state/catalog/selection.hpp"
+#include "protocol/state/changes/change_reading.hpp"
 #include "protocol/state/claims/claim_reading.hpp"
 #include "protocol/state/keys/key_operations.hpp"
 #include "protocol/state/reading.hpp"
@@ -221,6 +222,40 @@ private:
   rows_of<kv_entry_ptr> rows_;
   rows_of<kv_entry_ptr>::location at_;
   kv_keys q_;
+  authorizer_ptr may_;
+};
+
+/// The keys below some prefixes, for a follower of changes.
+class long_snapshot final : public long_read_into<change_rows> {
+public:
+  /// @param parts the keys of each prefix; no prefix begins with another one
+  long_snapshot(change_rows without_rows, std::vector<rows_of<kv_entry_ptr>> parts, std::size_t about,
+                authorizer_ptr may)
+      : long_read_into(without_rows.reached.index, without_rows), parts_(std::move(parts)), at_(parts_.front().begin()),
+        may_(std::move(may)) {
+    found_.viewer = may_;
+    if (may_ == nullptr)
+      found_.rows.reserve(about);
+  }
+
+  bool go_on(std::size_t rows_max) override {
+    while (part_ < parts_.size()) {
+      const auto& rows = parts_[part_];
+      for (; rows_max > 0 && !rows.at_end(at_); --rows_max, at_ = rows.next(at_))
+        if (const auto& row = rows.at(at_).value.row; visible(may_, row.key()))
+          found_.rows.push_back(row);
+      if (!rows.at_end(at_))
+        return false;
+      if (++part_ < parts_.size())
+        at_ = parts_[part_].begin();
+    }
+    return true;
+  }
+
+private:
+  std::vector<rows_of<kv_entry_ptr>> parts_;
+  std::size_t part_ = 0; ///< the one that is being read
+  rows_of<kv_entry_ptr>::location at_;
   authorizer_ptr may_;
 };
 
@@ -553,6 +588,20 @@ struct long_read_of {
       return nullptr;
     return std::make_unique<long_names>(rows.view_of(requested.prefix), rows.about_under(requested.prefix, SIZE_MAX),
                                         requested, answer_index(t, q), authorizer_of_query());
+  }
+  read operator()(const kv_changes& requested) const {
+    auto without_rows = snapshot_without_rows(t, requested);
+    const auto& rows = t.kv.rows();
+    std::vector<rows_of<kv_entry_ptr>> parts;
+    std::size_t about = 0;
+    if (without_rows)
+      for (const auto& prefix : without_nested(requested.prefixes)) {
+        about += rows.about_under(prefix, SIZE_MAX);
+        parts.push_back(rows.view_of(prefix));
+      }
+    if (!is_long(about))
+      return nullptr;
+    return std::make_unique<long_snapshot>(std::move(*without_rows), std::move(parts), about, authorizer_of_query());
   }
   read operator()(const session_list&) const {
     const auto& rows = t.sessions.rows();

@@ -121,6 +121,30 @@ TEST_CASE("a snapshot of other keys is returned when a server that lags has the 
   CHECK(c.answers(r).at - begun < seconds(5));
 }
 
+// A snapshot of a million keys took 200 ms without any other response.
+TEST_CASE("other reads are answered while a snapshot is read, which is of the moment when it began",
+          "[actors][changes]") {
+  cluster_options o;
+  o.machine.long_read_rows = 32;
+  o.machine.read_in_a_slice = 16;
+  cluster_fixture c(o);
+  const auto node = c.leader();
+  log_index newest;
+  for (int i = 0; i < 100; ++i)
+    newest = c.put_done(node, "k/" + std::to_string(i), "v");
+  c.settle();
+  const auto snapshot = c.read(node, after(newest, {}, state::kv_changes::what::snapshot), consistency::stale);
+  const auto other = c.get(node, "k/0", consistency::stale);
+  const auto later = c.put(node, "k/later", "v");
+  c.settle();
+  CHECK(c.answered(other));
+  CHECK_FALSE(c.answered(snapshot));
+  const auto r = c.found(snapshot);
+  CHECK(rows_of(r).rows.size() == 100);
+  CHECK(rows_of(r).reached.index >= newest);
+  CHECK(rows_of(r).reached.index < c.written(later).index);
+}
+
 TEST_CASE("without a leader a cursor above the applied index waits, and is decided when there is one",
           "[actors][changes]") {
   // Stale reads work without a leader; but no server can know whether a cursor is of this history.
