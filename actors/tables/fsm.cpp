@@ -416,9 +416,12 @@ void fsm::cancel(request_id id) {
     return;
   }
   std::erase_if(archives_, [id](const auto& each) { return each.second.id == id; });
-  std::erase_if(long_reads_, [id](auto& each) {
+  std::erase_if(long_reads_, [this, id](auto& each) {
     std::erase_if(each.waiting, [id](const read_query& q) { return q.id == id; });
-    return each.waiting.empty();
+    if (!each.waiting.empty())
+      return false;
+    send(node_actors_->checkpointer, free_memory{{std::shared_ptr<const void>(std::move(each.read))}});
+    return true;
   });
   cancelled_.insert(id);
 }
@@ -946,12 +949,14 @@ void fsm::start_checkpoint() {
   w.rows = machine_->take_dirty();
   if (w.full) {
     PROBE("fsm: checkpoint of all rows");
-    w.rows.clear();
+    send(node_actors_->checkpointer,
+         free_memory{{std::make_shared<const state::dirty_rows>(std::exchange(w.rows, {}))}});
     w.all = machine_->freeze_rows();
   }
   full_checkpoint_due_ = false;
   w.changes = machine_->take_unkept_changes(std::exchange(all_changes_due_, false));
   send(node_actors_->checkpointer, std::move(w));
+  go_on_later(); // what the tables have let go
 }
 
 /// Uses a checkpoint instead of the tables: most of it exists already, and packing gigabytes

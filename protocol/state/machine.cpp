@@ -769,11 +769,12 @@ bool machine::replaced() const {
   return impl_->replaced;
 }
 bool machine::has_left_over() const {
-  return impl_->t->kv.removed() != 0 || impl_->t->changes.has_let_go() || !impl_->let_go.empty();
+  return impl_->t->kv.removed() != 0 || impl_->t->changes.has_let_go() || impl_->t->log.has_let_go() ||
+         !impl_->let_go.empty();
 }
 std::vector<std::shared_ptr<const void>> machine::tear_down(std::size_t rows_max) {
   auto freed = impl_->t->kv.tear_down(rows_max);
-  for (auto list : {std::exchange(impl_->let_go, {}), impl_->t->changes.take_let_go()})
+  for (auto list : {std::exchange(impl_->let_go, {}), impl_->t->changes.take_let_go(), impl_->t->log.take_let_go()})
     std::move(list.begin(), list.end(), std::back_inserter(freed));
   return freed;
 }

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -177,10 +178,16 @@ public:
   dirty_rows take_dirty() {
     PRECONDITION(!recording_); // an undo would restore rows that the checkpoint does not get
     ++epoch_;
-    for (auto& gone : gone_)
-      gone = {};
+    if (std::any_of(gone_.begin(), gone_.end(), [](const bookmarks& each) { return !each.empty(); }))
+      let_go(std::make_shared<std::array<bookmarks, count_of<table>>>(std::exchange(gone_, {})));
     return std::exchange(dirty_, {});
   }
+
+  /// Large contents for the caller of machine::tear_down() to free: entries and checkpoints do not
+  /// wait until they are freed.
+  void let_go(std::shared_ptr<const void> contents) { let_go_.push_back(std::move(contents)); }
+  std::vector<std::shared_ptr<const void>> take_let_go() { return std::exchange(let_go_, {}); }
+  bool has_let_go() const { return !let_go_.empty(); }
 
 private:
   std::uint64_t digest_ = 0;
@@ -205,6 +212,7 @@ private:
   std::uint32_t epoch_ = 1;
   dirty_rows dirty_;
   std::array<bookmarks, count_of<table>> gone_; // removed since the last checkpoint, by table
+  std::vector<std::shared_ptr<const void>> let_go_;
 };
 
 } // namespace belay::state

@@ -19,7 +19,7 @@ std::string batch_key(std::string_view prefix, std::uint64_t number) {
 } // namespace
 
 void staging::clear() {
-  rows_.erase_under("", [](const staged_ptr&) {});
+  rows_.erase_under("", [this](const staged_ptr& each) { log_.let_go(each); });
   INVARIANT(rows_.size() == 0); // a batch that stays would be part of the next restore
 }
 

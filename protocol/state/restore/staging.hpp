@@ -19,7 +19,7 @@ public:
   /// long.
   static constexpr std::uint64_t fresh_ms_max = 30'000;
 
-  explicit staging(undo_log& log) : rows_(log, table::staging) {}
+  explicit staging(undo_log& log) : log_(log), rows_(log, table::staging) {}
 
   void begin(const std::string& id, log_index archive_index, cluster_time now);
   /// Adds the batch, if it is missing. @returns why not; nullopt: it is there.
@@ -49,12 +49,14 @@ public:
   const undo_logged_map<staged_ptr>& rows() const { return rows_; }
   auto maps() const { return std::tie(rows_); }
   auto beside() const { return std::tuple{}; }
+  static constexpr std::size_t bytes_of_no_row() { return sizeof(undo_log*); }
 
 private:
   static constexpr std::string_view head_key = "a", batch_prefix = "b";
   void clear();
   void put_head(restore_head h);
 
+  undo_log& log_;
   undo_logged_map<staged_ptr> rows_;
 };
 

@@ -110,6 +110,33 @@ TEST_CASE("a restore brings back rows with their indexes, and the log continues"
   reload(d);
 }
 
+TEST_CASE("the parts of a restore that is given up are freed by the caller of tear_down") {
+  driver d;
+  populate(d);
+  (void)d.m.tear_down(4096);
+  const auto part = [&](std::uint64_t number) {
+    return restore_rows{"r", number, std::make_shared<const std::vector<dirty_row>>(save(d.m).rows)};
+  };
+  d.apply(restore_begin{"r", log_index{1}});
+  d.apply(part(0));
+  d.apply(part(1));
+  CHECK_FALSE(d.m.has_left_over());
+  SECTION("aborted") {
+    d.apply(restore_abort{"r"});
+  }
+  SECTION("replaced by another one") {
+    d.apply(restore_begin{"s", log_index{1}});
+  }
+  SECTION("forgotten") {
+    d.pass(staging::idle_ms_max + 1);
+    d.set("later");
+  }
+  CHECK(d.m.has_left_over());
+  CHECK(d.m.tear_down(1).size() >= 3); // two parts and the head
+  CHECK_FALSE(d.m.has_left_over());
+  CHECK(d.m.digest() == d.m.recompute_digest());
+}
+
 // The leader's timers had ended it before, and the entry about that comes after the restore.
 TEST_CASE("a session that a restore brings back is not ended by earlier decisions") {
   driver d;
