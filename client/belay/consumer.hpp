@@ -86,6 +86,7 @@ private:
   };
 
   task<status> become_active(deadline limit);
+  task<status> await_turn(const session::ticket& mine, deadline limit);
   task<status> fetch(deadline limit);
   /// Writes the acknowledged and delivered changes and an ack's effect, if this member is active.
   task<status> keep_state(writes effect, deadline limit);

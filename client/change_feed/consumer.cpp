@@ -114,6 +114,20 @@ task<status> consumer::keep_state(writes effect, deadline limit) {
   co_return not_active();
 }
 
+/// Writes of the state take turns: each stores all that is in memory, at the index of the last one.
+task<status> consumer::await_turn(const session::ticket& mine, deadline limit) {
+  environment& env = session_.env();
+  while (!mine.is_first()) {
+    // The end of the session removes all tickets, and wakes this task.
+    if (!source_ || !lease_.safe())
+      co_return not_active();
+    if (limit.over(env.now()))
+      co_return limit.error();
+    co_await sleep_until(env, limit.at(), limit.stop(), &session_.queue_moved());
+  }
+  co_return nothing();
+}
+
 /// Fetches the next changes, and stores that they are delivered before they are.
 task<status> consumer::fetch(deadline limit) {
   auto source = source_;
@@ -226,14 +240,10 @@ task<result<delivery>> consumer::next(deadline limit) {
 }
 
 task<status> consumer::finish(std::string cursor, writes effect, deadline limit) {
-  environment& env = session_.env();
-  // Acks of several tasks are serialized.
   session::ticket mine(session_, "consumer/" + name_);
-  while (!mine.is_first()) {
-    if (limit.over(env.now()))
-      co_return limit.error();
-    co_await sleep_until(env, limit.at(), limit.stop(), &session_.queue_moved());
-  }
+  status first = co_await await_turn(mine, limit);
+  if (!first)
+    co_return first;
   auto position = position_of(cursor);
   if (!source_ || !open_.count(position))
     co_return not_active();

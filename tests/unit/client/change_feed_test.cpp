@@ -487,6 +487,48 @@ TEST_CASE("a change is redelivered after a nack and after its time, and dead-let
   CHECK(c.run(member.leave(c.within(seconds(5)))));
 }
 
+namespace {
+
+/// An active member that has been given `in/a` and `in/b`.
+struct busy_member {
+  explicit busy_member(virtual_cluster& c) : s(c.client, session_options()), it(s, "in/", "group") {
+    REQUIRE(c.run(s.open(c.within(seconds(5)))));
+    auto snapshot = c.run(it.next(c.within(seconds(5))));
+    REQUIRE(snapshot);
+    REQUIRE(c.run(it.ack(snapshot->cursor, c.within(seconds(5)))));
+    for (const auto* key : {"in/a", "in/b"}) {
+      c.server.put(key, "1");
+      auto got = c.run(it.next(c.within(seconds(5))));
+      REQUIRE(got);
+      REQUIRE(got->changes.front().key == key);
+      given.push_back(got->cursor);
+    }
+  }
+  session s;
+  consumer it;
+  std::vector<std::string> given;
+};
+
+} // namespace
+
+TEST_CASE("an ack that waits for another one ends with the session", "[client]") {
+  virtual_cluster c;
+  busy_member m(c);
+  c.server.silent = true;
+  auto first = m.it.ack(m.given[0], c.within(minutes(10)));
+  auto second = m.it.ack(m.given[1], c.within(minutes(10)));
+  first.start();
+  second.start();
+  c.pass(seconds(20));
+  CHECK(m.s.state() == session_state::lost);
+  REQUIRE(second.done());
+  CHECK(second.take().reason() == reason::session);
+  c.server.silent = false;
+  c.pass(seconds(20));
+  REQUIRE(first.done());
+  CHECK(first.take().reason() == reason::session);
+}
+
 TEST_CASE("a mirror repairs what another client has changed", "[client]") {
   virtual_cluster c;
   mirror copying(c.client, "in/", c.client, "copy/", "mirror");
@@ -558,6 +600,8 @@ TEST_CASE("a reconciler processes the offered keys, at its rate", "[client][faul
   for (bool passes : {false, true})
     check_seeds(10, [=](std::uint64_t seed) { return run_reconciler(seed, passes); });
 }
+
+namespace {
 
 TEST_CASE("known bugs of change followers are found by seeds", "[client][faults]") {
   auto stream = [](std::uint64_t seed) { return run_stream(dialect::belay, seed, false); };
