@@ -87,7 +87,7 @@ private:
 
   task<status> become_active(deadline limit);
   task<status> await_turn(const session::ticket& mine, deadline limit);
-  task<status> fetch(deadline limit);
+  task<status> fetch(deadline wait, deadline limit);
   /// Writes the acknowledged and delivered changes and an ack's effect, if this member is active.
   task<status> keep_state(writes effect, deadline limit);
   task<status> finish(std::string cursor, writes effect, deadline limit);

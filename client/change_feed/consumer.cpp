@@ -129,9 +129,10 @@ task<status> consumer::await_turn(const session::ticket& mine, deadline limit) {
 }
 
 /// Fetches the next changes, and stores that they are delivered before they are.
-task<status> consumer::fetch(deadline limit) {
+/// @param wait for the changes @param limit for storing them
+task<status> consumer::fetch(deadline wait, deadline limit) {
   auto source = source_;
-  result<change_batch> batch = co_await source->next(limit);
+  result<change_batch> batch = co_await source->next(wait);
   if (!batch)
     co_return batch.error();
   // An ack may have found out meanwhile that this member is no longer active.
@@ -177,6 +178,14 @@ task<status> consumer::fetch(deadline limit) {
   }
   if (CLIENT_MUTANT(consumer_moves_on_early))
     done_ = position_of(source_->cursor());
+  // An ack in progress has marked its change in memory. It is stored only together with its effect.
+  session::ticket mine(session_, "consumer/" + name_);
+  status first = co_await await_turn(mine, limit);
+  // At the deadline the changes stay fetched; the next write stores that they are delivered.
+  if (!first)
+    co_return first;
+  if (source_ != source)
+    co_return not_active();
   writes none;
   status kept = co_await keep_state(none, limit);
   if (!kept)
@@ -226,7 +235,7 @@ task<result<delivery>> consumer::next(deadline limit) {
       continue;
     }
     deadline until_due(std::min(soonest, limit.at()), limit.stop(), &bell_);
-    status more = co_await fetch(until_due);
+    status more = co_await fetch(until_due, limit);
     bool waited = more.reason() == reason::deadline || more.reason() == reason::stopped;
     if (!more && !waited && !session_.safe())
       co_return not_active();

@@ -511,6 +511,34 @@ struct busy_member {
 
 } // namespace
 
+// next() stores a new change while the ack of an earlier one is in progress. It must not store that
+// this one is done: the server may refuse the ack, and with it the effect.
+TEST_CASE("a change whose ack fails beside the arrival of another one is redelivered", "[client]") {
+  for (bool refused : {true, false})
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      INFO("refused " << refused << ", seed " << seed);
+      virtual_cluster c(dialect::belay, seed);
+      busy_member m(c);
+      c.server.value_bytes_max = 1000;
+      auto waiting = m.it.next(c.within(seconds(20)));
+      waiting.start();
+      c.pass(seconds(2));
+      consumer::writes effect = {{"out/a", std::string(refused ? 2000 : 10, 'x')}};
+      auto acknowledging = m.it.ack(m.given.front(), c.within(seconds(5)), effect);
+      acknowledging.start();
+      c.server.put("in/c", "1");
+      c.pass(seconds(10));
+      REQUIRE(acknowledging.done());
+      REQUIRE(waiting.done());
+      auto acknowledged = acknowledging.take();
+      auto next = waiting.take();
+      REQUIRE(next);
+      CHECK(acknowledged.done() == !refused);
+      CHECK(c.server.value("out/a").has_value() == !refused);
+      CHECK(next->changes.front().key == (refused ? "in/a" : "in/c"));
+    }
+}
+
 TEST_CASE("an ack that waits for another one ends with the session", "[client]") {
   virtual_cluster c;
   busy_member m(c);
