@@ -108,7 +108,7 @@ private:
   std::map<std::string, std::uint64_t, in_order> tries_;
   std::map<std::string, fetched, in_order> open_;
   std::shared_ptr<changes> source_; ///< while this member is active
-  stop_source bell_;                ///< nack() rings it
+  stop_source bell_;                ///< nack() stops it, and with it the wait of next()
 };
 
 } // namespace v0

@@ -199,6 +199,7 @@ task<status> consumer::fetch(deadline wait, deadline limit) {
 task<result<delivery>> consumer::next(deadline limit) {
   environment& env = session_.env();
   for (;;) {
+    bell_.reset();
     status active = co_await become_active(limit);
     if (!active)
       co_return active.error();
@@ -236,7 +237,7 @@ task<result<delivery>> consumer::next(deadline limit) {
     }
     deadline until_due(std::min(soonest, limit.at()), limit.stop(), &bell_);
     status more = co_await fetch(until_due, limit);
-    bool waited = more.reason() == reason::deadline || more.reason() == reason::stopped;
+    bool waited = more.reason() == reason::deadline || more.reason() == reason::stopped || bell_.stopped();
     if (!more && !waited && !session_.safe())
       co_return not_active();
     if (!more && !waited && more.reason() != reason::session && limit.over(env.now()))
@@ -291,7 +292,7 @@ void consumer::nack(const std::string& cursor) {
   if (found == open_.end())
     return;
   found->second.due = session_.env().now();
-  bell_.wake_all();
+  bell_.stop();
 }
 
 task<status> consumer::leave(deadline limit) {

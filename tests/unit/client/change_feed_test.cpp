@@ -511,6 +511,21 @@ struct busy_member {
 
 } // namespace
 
+TEST_CASE("a nack ends the wait for changes", "[client]") {
+  virtual_cluster c;
+  busy_member m(c);
+  auto waiting = m.it.next(c.within(seconds(20)));
+  waiting.start();
+  c.pass(seconds(2));
+  CHECK_FALSE(waiting.done());
+  m.it.nack(m.given.front());
+  c.pass(seconds(1));
+  REQUIRE(waiting.done());
+  auto again = waiting.take();
+  REQUIRE(again);
+  CHECK(again->cursor == m.given.front());
+}
+
 // next() stores a new change while the ack of an earlier one is in progress. It must not store that
 // this one is done: the server may refuse the ack, and with it the effect.
 TEST_CASE("a change whose ack fails beside the arrival of another one is redelivered", "[client]") {
