@@ -33,6 +33,7 @@ task<result<lease>> take(session& s, claim wanted, deadline whole) {
   withdrawal.query("id", id);
   lease held(s, detail::pending_release(withdrawal), session::ticket(s, "has/" + wanted.name));
   backoff pauses(milliseconds(100), milliseconds(1000));
+  bool may_be_queued = false;
   for (;;) {
     auto now = env.now();
     auto over = given_up(s, session_id, limit, now);
@@ -67,9 +68,12 @@ task<result<lease>> take(session& s, claim wanted, deadline whole) {
     }
     error why = a.to_error(true);
     if (a.status() != 200 && !is_failure(a)) {
-      held.forget();
+      // A refusal proves nothing about earlier tries: they are withdrawn.
+      if (!may_be_queued)
+        held.forget();
       co_return why;
     }
+    may_be_queued = may_be_queued || a.sent();
     if (a.status() == 200)
       continue;
     auto again = env.now() + pauses.next(env);

@@ -68,6 +68,7 @@ task<result<lease>> mutex::acquire(deadline whole) {
 
   lease held(session_, release_of(id), std::move(mine));
   backoff pauses(milliseconds(100), milliseconds(1000));
+  bool may_be_queued = false;
   for (;;) {
     auto now = env.now();
     auto over = detail::given_up(session_, id, limit, now);
@@ -98,9 +99,12 @@ task<result<lease>> mutex::acquire(deadline whole) {
     }
     error why = a.to_error(true);
     if (!detail::is_failure(a) && a.status() != 200) {
-      held.forget();
+      // A refusal proves nothing about earlier tries: they are withdrawn.
+      if (!may_be_queued)
+        held.forget();
       co_return why;
     }
+    may_be_queued = may_be_queued || a.sent();
     auto again = env.now() + pauses.next(env);
     if (why.retry_after().count() > 0)
       again = env.now() + why.retry_after();

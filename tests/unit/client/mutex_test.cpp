@@ -287,6 +287,60 @@ TEST_CASE("a session that is closed releases its locks first", "[client]") {
   CHECK(waits.done());
 }
 
+namespace {
+
+/// A client agent. It passes on the first acquire of `x` and loses the response, then it is full.
+class troubled_agent : public virtual_time::server {
+public:
+  explicit troubled_agent(model_server& behind) : behind_(behind) {}
+  void take(const request& q, reply done) override {
+    bool acquires = q.method() == "PUT" && q.target().find("/x?") != std::string::npos && q.waits();
+    int n = acquires ? ++acquires_ : 0;
+    if (n == 0)
+      return behind_.take(q, std::move(done));
+    if (n == 1)
+      behind_.take(q, [](const answer&) {});
+    done(n == 1 ? answer(500, "rpc error making call: EOF") : answer(429, "Your IP is issuing too many requests"));
+  }
+  int acquires() const { return acquires_; }
+
+private:
+  model_server& behind_;
+  int acquires_ = 0;
+};
+
+} // namespace
+
+// The first try waits in the queue at the servers, and its response is lost. The refusal of the
+// second one proves nothing about it: without a withdrawal this session would get the lock later.
+TEST_CASE("a try without a response is withdrawn when a later one is refused", "[client]") {
+  for (auto how : {recipe::keys, recipe::claims}) {
+    INFO((how == recipe::keys ? "key" : "claim"));
+    virtual_cluster c;
+    contender b(c);
+    mutex_options options;
+    options.how = how;
+    mutex of_b(b.s, "x", options);
+    auto first = c.run(of_b.acquire(c.within(seconds(5))));
+    REQUIRE(first);
+
+    troubled_agent agent(c.server);
+    virtual_time::process behind_agent(c.time, agent);
+    session s(behind_agent, fifteen_seconds());
+    REQUIRE(c.run(s.open(c.within(seconds(5)))));
+    mutex lock(s, "x", options);
+    auto refused = c.run(lock.acquire(c.within(minutes(5))));
+    CHECK(refused.reason() == reason::limit);
+    CHECK(agent.acquires() == 2);
+    c.pass(seconds(3));
+    CHECK(c.server.waiting("x") == 0);
+    REQUIRE(c.run(first->release(c.within(seconds(5)))));
+    CHECK(c.run(of_b.acquire(c.within(seconds(5)))));
+    c.pass(seconds(5));
+    CHECK_FALSE(s.has_pending_releases());
+  }
+}
+
 // The server rejects a session that would wait for itself (docs/reference/claims.md, rule 8).
 TEST_CASE("many of one session share a semaphore", "[client]") {
   for (auto speaks : {dialect::belay, dialect::consul}) {
