@@ -159,6 +159,19 @@ def changes(n):
     check([json.loads(line)["Key"] for line in n.text("seen").splitlines()] == ["app/c", "app/c", "app/d"], n.text("seen"))
 
 
+def stopped_watch(n):
+    """A command that is stopped for seconds finds a change and its timer due at once: it stores no cursor before the change is handled."""
+    watch = n.start("watch", "-changes", "-prefix=late/", "-cursor-file=late", "exit 3")
+    n.wait("a cursor without a change", lambda: n.text("late") != "")
+    watch.send_signal(signal.SIGSTOP)
+    before = n.text("late")
+    n.ask("PUT", "/v1/kv/late/a", b"1")
+    time.sleep(1.5)  # more than its timer of 1 s
+    watch.send_signal(signal.SIGCONT)
+    ended(watch, 1)
+    check(n.text("late") == before, f"{before} became {n.text('late')}")
+
+
 def groups(n):
     """Members work through changes together: what fails or is killed comes again, what always fails is put aside, and who leaves is followed."""
     def put(key, value):
@@ -223,9 +236,9 @@ def main():
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder, running_server(belay, pathlib.Path(folder)) as url:
         n = node(belay, url, pathlib.Path(folder))
-        for story in (counters, semaphores, locks, shared_locks, elections, changes, groups):
+        for story in (counters, semaphores, locks, shared_locks, elections, changes, stopped_watch, groups):
             story(n)
-    print(f"counters, semaphores, locks, shared locks, elections, changes, groups: {time.monotonic() - begun:.1f} s")
+    print(f"counters, semaphores, locks, shared locks, elections, changes, stopped watch, groups: {time.monotonic() - begun:.1f} s")
 
 
 if __name__ == "__main__":

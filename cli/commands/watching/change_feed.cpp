@@ -48,10 +48,8 @@ private:
     bool well = true;
     while (well && !stopped_) {
       const v0::deadline limit(sockets_.now() + for_ever, &stopping_);
-      waiting_ = true;
-      auto fetching = source_.next(limit);
+      auto fetching = fetch(limit);
       const auto some = co_await awaited(std::move(fetching));
-      waiting_ = false;
       if (some) {
         const bool notified = co_await send_all(*some);
         well = notified || stopped_;
@@ -63,6 +61,15 @@ private:
     ended_ = true;
     bell_.ring();
     co_return static_cast<int>(!well);
+  }
+
+  /// The timer of keep_cursors() may run between the return of next(), which advances the cursor,
+  /// and all(). So the flag changes here.
+  v0::task<v0::result<v0::change_batch>> fetch(v0::deadline limit) {
+    waiting_ = true;
+    v0::result<v0::change_batch> got = co_await source_.next(limit);
+    waiting_ = false;
+    co_return got;
   }
 
   /// Stores the cursor also while nothing changes under the prefix, as servers forget old changes.
