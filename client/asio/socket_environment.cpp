@@ -11,6 +11,7 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <random>
@@ -55,8 +56,11 @@ public:
     std::unique_ptr<byte_stream> bytes;
     asio::ip::tcp::resolver resolver;
     asio::steady_timer timer; ///< while it connects
-    std::vector<byte_stream::endpoint> addresses;
-    std::size_t next_address = 0;
+    std::chrono::steady_clock::time_point connect_until;
+    std::vector<byte_stream::endpoint> addresses; ///< from the one to try first on
+    std::size_t first_address = 0;                ///< its position in the list as resolved
+    std::size_t next_address = 0;                 ///< in `addresses`
+    bool too_slow = false;                        ///< the time of the present address has passed
     bool connected = false;
     bool closed = false;
     std::uint64_t ticket = 0; ///< ticket of the request that it carries; 0: none
@@ -104,6 +108,12 @@ public:
   void gone(std::uint64_t ticket, exchange& e);
   void resolve(const connection_ptr& c);
   void connect_next(const connection_ptr& c);
+  void arm(const connection_ptr& c, std::chrono::nanoseconds length);
+  /// The next connection to this server begins with the address at `next_address`, less `back`.
+  void begin_later_with(const connection& c, std::size_t back) {
+    if (c.next_address > 0)
+      first_addresses[c.server] = (c.first_address + c.next_address - back) % c.addresses.size();
+  }
   /// @returns the request that was in progress on it, which has failed now; null: none was
   exchange* end_connection(const connection_ptr& c, const std::string& why);
   void not_connected(const connection_ptr& c, const std::string& why);
@@ -127,6 +137,7 @@ public:
   transport_options options;
   error wrong;
   std::vector<server_address> servers;
+  std::vector<std::size_t> first_addresses; ///< for each server, the one of its addresses to try first
   std::shared_ptr<asio::ssl::context> tls;
   std::size_t preferred = 0;
   std::mt19937_64 random;
@@ -150,6 +161,7 @@ socket_environment::parts::parts(asio::io_context& l, transport_options o)
     servers.push_back(std::move(*address));
   }
   servers.insert(servers.end(), options.addresses.begin(), options.addresses.end());
+  first_addresses.resize(servers.size());
   for (const auto& to : servers)
     any_tls = any_tls || to.tls;
   if (servers.empty())
@@ -206,9 +218,12 @@ void socket_environment::parts::arm(std::uint64_t ticket, exchange& e) {
       self->arm(ticket, late);
       return;
     }
-    // A server that accepts connections and does not respond is not retried at once.
+    // A server that accepts connections and does not respond is not retried at once, nor is an
+    // address that accepts none.
     if (late.on)
       self->avoid(late.on->server);
+    if (late.on && !late.on->connected)
+      self->begin_later_with(*late.on, 0);
     self->finish(ticket, false, answer::none(late.sent, late.sent ? "no response in time" : late.last_failure));
   });
 }
@@ -300,11 +315,8 @@ std::unique_ptr<byte_stream> socket_environment::parts::stream_to(const server_a
 
 void socket_environment::parts::resolve(const connection_ptr& c) {
   auto self = shared_from_this();
-  c->timer.expires_after(options.connect_within);
-  c->timer.async_wait([self, c](error_code cancelled) {
-    if (!cancelled && !c->connected && !c->closed)
-      self->not_connected(c, "no connection in time");
-  });
+  c->connect_until = std::chrono::steady_clock::now() + options.connect_within;
+  arm(c, options.connect_within);
   const auto& to = servers[c->server];
   if (to.unix_socket) {
     c->addresses.emplace_back(asio::local::stream_protocol::endpoint(to.host));
@@ -323,6 +335,11 @@ void socket_environment::parts::resolve(const connection_ptr& c) {
       return;
     for (const auto& each : found)
       c->addresses.emplace_back(each.endpoint());
+    if (!c->addresses.empty()) {
+      c->first_address = self->first_addresses[c->server] % c->addresses.size();
+      std::rotate(c->addresses.begin(), c->addresses.begin() + static_cast<std::ptrdiff_t>(c->first_address),
+                  c->addresses.end());
+    }
     if (failed)
       self->not_connected(c, failed.message());
     else
@@ -330,17 +347,37 @@ void socket_environment::parts::resolve(const connection_ptr& c) {
   });
 }
 
+/// Ends the attempt to resolve the name, or to connect to the present address.
+void socket_environment::parts::arm(const connection_ptr& c, std::chrono::nanoseconds length) {
+  c->timer.expires_after(length);
+  c->timer.async_wait([self = shared_from_this(), c, attempt = c->next_address](error_code cancelled) {
+    if (cancelled || c->connected || c->closed || c->next_address != attempt)
+      return;
+    if (c->next_address >= c->addresses.size()) {
+      self->not_connected(c, "no connection in time");
+      return;
+    }
+    c->too_slow = true; // the handler of the attempt continues with the next address
+    c->bytes->close();
+  });
+}
+
+/// The addresses of a name share the time to connect: one that does not respond must not use it up.
 void socket_environment::parts::connect_next(const connection_ptr& c) {
   if (c->next_address >= c->addresses.size()) {
     // Never finish inside ask().
     asio::post(loop, [self = shared_from_this(), c] { self->not_connected(c, "the name has no address"); });
     return;
   }
+  auto left = c->connect_until - std::chrono::steady_clock::now();
+  auto share = left / static_cast<std::int64_t>(c->addresses.size() - c->next_address);
   auto to = c->addresses[c->next_address++];
+  arm(c, share);
   c->bytes->connect(to, [self = shared_from_this(), c](error_code failed) {
     if (c->closed)
       return;
-    if (failed && c->next_address < c->addresses.size()) {
+    bool too_slow = std::exchange(c->too_slow, false);
+    if ((failed || too_slow) && c->next_address < c->addresses.size()) {
       c->bytes = self->stream_to(self->servers[c->server]);
       self->connect_next(c);
       return;
@@ -351,6 +388,7 @@ void socket_environment::parts::connect_next(const connection_ptr& c) {
     }
     c->timer.cancel();
     c->connected = true;
+    self->begin_later_with(*c, 1);
     self->send(c);
   });
 }

@@ -3,9 +3,10 @@
 // timers by the clock of sessions. Everything runs on the one thread that runs the loop.
 //
 // A request goes to the server that responded last. If a server cannot be reached, nothing was
-// sent, and the next one is tried. A request without a response is *not* sent to another server.
-// The exception is a repeatable one whose connection was reused and ended without a byte of a
-// response.
+// sent, and the next one is tried. The addresses of a name share the time to connect; the next
+// connection begins with the one that worked. A request without a response is *not* sent to another
+// server. The exception is a repeatable one whose connection was reused and ended without a byte of
+// a response.
 
 #include "client/asio/transport_options.hpp"
 
