@@ -178,6 +178,7 @@ void peer_link::dial_failed(outgoing& o, const std::string& why, bool may_pass) 
   o.fd = -1;
   o.channel.reset();
   o.state = dial_state::idle;
+  names_.failed(split_host_port(o.address).host);
   cannot_reach(o, why);
   back_off(o);
   if (!may_pass)

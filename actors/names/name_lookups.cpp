@@ -24,8 +24,10 @@ constexpr std::chrono::minutes kept_for{1};
 
 struct name_lookups::state : std::enable_shared_from_this<name_lookups::state> {
   struct name {
-    addresses newest; ///< empty: no such host
-    addresses last;   ///< the last non-empty one
+    addresses newest;     ///< empty: no such host
+    addresses last;       ///< the last non-empty one
+    std::size_t used = 0; ///< position in `last` of the result of find()
+    bool untried = true;  ///< since `used` has changed
     steady::time_point answered{}, wanted{};
     bool known = false;
     bool requested = false; ///< a thread looks it up, or it waits for a thread
@@ -123,7 +125,16 @@ std::optional<socket_endpoint> name_lookups::find(const std::string& host, std::
     state_->begin(host, *n);
   if (n->last.empty())
     return std::nullopt;
-  return with_port(n->last.front(), port);
+  n->untried = false;
+  return with_port(n->last[n->used % n->last.size()], port);
+}
+
+void name_lookups::failed(const std::string& host) {
+  std::lock_guard lock(state_->mutex);
+  const auto found = state_->by_name.find(host);
+  // Several connections to one address may fail.
+  if (found != state_->by_name.end() && !std::exchange(found->second.untried, true))
+    ++found->second.used;
 }
 
 void name_lookups::ask(const std::string& host, const std::shared_ptr<answered>& then) {

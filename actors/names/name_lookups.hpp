@@ -32,6 +32,8 @@ public:
   /// A numeric address, or the last result for a name, which is refreshed if it is old.
   /// @returns nullopt: not known, or not yet
   std::optional<socket_endpoint> find(const std::string& host, std::uint16_t port);
+  /// Connections to the result of find() fail: the next result is another address of the name.
+  void failed(const std::string& host);
 
   /// Looks up a name, unless that happened in the last two seconds. Calls `then` once, perhaps on
   /// another thread or before this returns, if it is still owned then. It must return soon, without

@@ -344,6 +344,7 @@ void server_relay::leave_standing(monotonic_time now) {
 
 void server_relay::server_failed(const std::string& address, const std::string& why) {
   last_failure_ = why;
+  names_.failed(split_host_port(address).host);
   const auto it = std::find_if(servers_.begin(), servers_.end(), [&](const server& s) { return s.address == address; });
   if (it == servers_.end())
     return;

@@ -30,6 +30,8 @@ void server_relay::join(const std::string& address, std::function<void(std::stri
     joining_.remove(kept);
     kept->close();
     const auto keep = std::exchange(*limit, nullptr); // it may be the caller
+    if (!why.empty())
+      names_.failed(split_host_port(kept->server()).host);
     if (!why.empty() || stopping_)
       return then(why.empty() ? "this agent is stopping" : why);
     if (!lists(kept->server())) {

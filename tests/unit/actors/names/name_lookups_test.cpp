@@ -92,6 +92,21 @@ TEST_CASE("a name that is not answered delays neither the caller nor other names
   CHECK(found_soon(names, "slow"));
 }
 
+TEST_CASE("after a failed connection the next address of a name is tried, and a good one is kept", "[name_lookups]") {
+  name_lookups names([](const std::string&) {
+    return name_lookups::addresses{*numeric_endpoint("::1", 0), *numeric_endpoint("10.0.0.7", 0)};
+  });
+  const auto next = [&] { return host_text(*found_soon(names, "two")); };
+  CHECK(next() == "::1");
+  names.failed("two");
+  names.failed("two"); // two connections to that address were begun
+  CHECK(next() == "10.0.0.7");
+  CHECK(next() == "10.0.0.7");
+  names.failed("two");
+  CHECK(next() == "::1");
+  names.failed("unknown");
+}
+
 namespace {
 
 /// Records results; requested on one thread, called on another.

@@ -113,7 +113,9 @@ private:
       std::memcpy(&a, &to.bytes, sizeof a);
       wire_->port = ntohs(a.sin_port);
       wire_->hello_left = loop_.hello_bytes_;
-      const auto how = loop_.servers_[wire_->port].accepts;
+      // No server listens on IPv6.
+      const bool listens = to.bytes.ss_family == AF_INET;
+      const auto how = listens ? loop_.servers_[wire_->port].accepts : made_up_server::way::refuses;
       if (how == made_up_server::way::hangs)
         return;
       wire_->open = how == made_up_server::way::accepts;

@@ -5,6 +5,8 @@
 #include "actors/relay/server_relay.hpp"
 #include "actors/telemetry/log.hpp"
 
+#include <thread>
+
 using namespace belay;
 using namespace belay::relay_test;
 
@@ -54,8 +56,10 @@ struct fixture {
   std::vector<std::vector<std::string>> servers; ///< the same
   log::tap lines{log::level::info, false, 100'000};
 
-  explicit fixture(std::vector<std::string> named, std::vector<std::string> remembered = {}) {
+  explicit fixture(std::vector<std::string> named, std::vector<std::string> remembered = {},
+                   name_lookups::lookup look_up = name_lookups::system_lookup()) {
     server_relay_settings s;
+    s.look_up = std::move(look_up);
     s.hello = hello();
     s.servers = std::move(named);
     s.remembered = std::move(remembered);
@@ -90,6 +94,19 @@ TEST_CASE("an unreachable server is replaced by another one, and the request doe
   CHECK(c.ended);
   CHECK(c.body == "true");
   CHECK(f.loop.server(3).times("PUT", "/v1/x") == 1);
+}
+
+TEST_CASE("a name of a server has two addresses, and the server listens at the second one", "[relay]") {
+  fixture f({"server-1.test:1"}, {}, [](const std::string&) {
+    return name_lookups::addresses{*numeric_endpoint("::1", 0), *numeric_endpoint("127.0.0.1", 0)};
+  });
+  asking_client c;
+  const auto call = f.ask(c, "GET");
+  for (int i = 0; i < 3000 && !c.ended && c.failure.empty(); ++i) {
+    f.loop.run_for(milliseconds{2});
+    std::this_thread::sleep_for(milliseconds{1}); // the name is looked up on a thread
+  }
+  CHECK(c.body == "true");
 }
 
 TEST_CASE("a server without a leader is replaced by another one, however fast it responds", "[relay]") {
