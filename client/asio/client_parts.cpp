@@ -46,6 +46,7 @@ error client_parts::run(whose code, job make, bool with_session, milliseconds wi
   if (loop.runs_here())
     return error(outcome::refused, reason::invalid,
                  "blocking calls are not allowed on the thread that runs the client");
+  within = at_most_a_year(within);
   auto call = std::make_shared<waiting_call>(*this);
   auto deadline = lease_clock::now() + within;
   auto begin = [c = c.get(), call, make = std::move(make), with_session, deadline]() mutable {

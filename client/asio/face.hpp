@@ -2,6 +2,7 @@
 // What the public clients have in common: one session, its leases, and calls, each a coroutine.
 // Everything is used on one loop, unless documented otherwise.
 
+#include "client/core/asking.hpp"
 #include "client/core/taking.hpp"
 
 #include <belay/client.hpp>
@@ -68,7 +69,10 @@ using call_ptr = std::shared_ptr<call>;
 
 class face : public std::enable_shared_from_this<face> {
 public:
-  explicit face(client_options o) : options(std::move(o)) {}
+  explicit face(client_options o) : options(std::move(o)) {
+    options.grace = at_most_a_year(options.grace);
+    options.linger = at_most_a_year(options.linger);
+  }
   virtual ~face() = default;
 
   /// Runs it on the loop, soon. May be called from any thread.

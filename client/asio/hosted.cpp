@@ -14,9 +14,6 @@ namespace detail {
 
 namespace {
 
-/// Longer limits are cut: times are nanoseconds in 64 bits.
-constexpr milliseconds longest_within = std::chrono::hours(24 * 365);
-
 class hosted_call final : public call {
 public:
   hosted_call(hosted_parts& p, std::uint64_t n, hosted_client::ended d) : parts_(p), number(n), done(std::move(d)) {}
@@ -100,7 +97,7 @@ public:
       return;
     }
     entry inside(*this);
-    auto deadline = env_->now() + std::clamp(within, milliseconds(0), longest_within);
+    auto deadline = env_->now() + at_most_a_year(within);
     auto c = std::make_shared<hosted_call>(*this, number, std::move(done));
     numbered_.emplace(number, c);
     watch(*c, deadline + options.grace);
@@ -135,7 +132,7 @@ public:
     }
     entry inside(*this);
     end_all();
-    auto limit = deadline(env_->now() + std::clamp(within, milliseconds(0), longest_within));
+    auto limit = deadline(env_->now() + at_most_a_year(within));
     close_ = close_session(limit, std::move(done));
     close_.start();
     if (!ended_) {

@@ -1,6 +1,7 @@
 // Implements the requests of actors, from message to response.
 #include "client/caf/coordinator_actor.hpp"
 
+#include "client/core/asking.hpp"
 #include "client/core/mutants.hpp"
 
 #include <algorithm>
@@ -17,8 +18,6 @@ namespace {
 constexpr milliseconds change_wait{60000};
 constexpr milliseconds change_answer{75000};
 constexpr milliseconds release_within{5000};
-/// Longer limits are cut: times are nanoseconds in 64 bits.
-constexpr milliseconds longest_within = std::chrono::hours(24 * 365);
 
 key_value as_message(const std::string& key, const reading& r) {
   key_value out;
@@ -97,7 +96,7 @@ void coordinator_state::forget_call(std::uint64_t number) {
 }
 
 deadline coordinator_state::within(milliseconds length) {
-  return deadline(env_->now() + std::clamp(length, milliseconds(0), longest_within));
+  return deadline(env_->now() + belay::detail::at_most_a_year(length));
 }
 
 grant coordinator_state::described(std::uint64_t id, const holding& h) {

@@ -2,6 +2,7 @@
 
 #include <belay/mutex.hpp>
 
+#include "client/core/asking.hpp"
 #include "client/core/cursors.hpp"
 #include "client/core/mutants.hpp"
 #include "client/core/transactions.hpp"
@@ -23,6 +24,7 @@ error not_active() {
 
 consumer::consumer(session& s, std::string prefix, std::string name, consumer_options options)
     : session_(s), prefix_(std::move(prefix)), name_(std::move(name)), options_(options) {
+  options_.ack_wait = detail::at_most_a_year(options_.ack_wait);
   options_.unacknowledged_max = std::clamp<std::size_t>(options_.unacknowledged_max, 1, 256);
 }
 

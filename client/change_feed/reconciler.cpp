@@ -2,6 +2,7 @@
 
 #include <belay/keys.hpp>
 
+#include "client/core/asking.hpp"
 #include "client/core/mutants.hpp"
 
 #include <algorithm>
@@ -19,6 +20,8 @@ reconciler::reconciler(environment& env, work how, scan everything, reconciler_o
     : env_(env), work_(std::move(how)), scan_(std::move(everything)), options_(options) {
   options_.per_second = std::max<std::uint32_t>(options_.per_second, 1);
   options_.workers = std::max<std::size_t>(options_.workers, 1);
+  options_.pass_every = detail::at_most_a_year(options_.pass_every);
+  options_.work_limit = detail::at_most_a_year(options_.work_limit);
 }
 
 void reconciler::start() {

@@ -84,7 +84,7 @@ namespace {
 instant try_until(instant now, const deadline& limit, repeats how) {
   auto each = std::chrono::nanoseconds(one_try);
   if (how == repeats::once)
-    each = std::max(each, (limit.at() - now) * 2 / 3);
+    each = std::max(each, (limit.at() - now) / 3 * 2);
   return now + each;
 }
 

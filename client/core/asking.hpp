@@ -3,6 +3,7 @@
 
 #include <belay/keys.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -12,6 +13,12 @@ namespace detail {
 
 /// Deadline of one try of a request that the server answers at once.
 constexpr milliseconds one_try{5000};
+
+/// A caller's limit, cut to a year: as nanoseconds in 64 bits, a longer one could not be added to a
+/// time.
+inline milliseconds at_most_a_year(milliseconds limit) {
+  return std::clamp(limit, milliseconds(0), milliseconds(std::chrono::hours(24 * 365)));
+}
 
 /// Retries, after pauses, while no server can be reached, no response arrives, or the server
 /// reports an internal failure.

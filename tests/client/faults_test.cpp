@@ -115,6 +115,16 @@ TEST_CASE("client: a caller that is stopped returns soon, and leaves the queue",
   }));
 }
 
+// Limits are added to the time of the machine, where the longest one would overflow.
+TEST_CASE("client: the longest limit is no deadline that has passed", "[client]") {
+  auto cluster = started(our_server(), 1);
+  auto options = options_for(*cluster);
+  options.grace = milliseconds::max();
+  client c(options);
+  CHECK(c.put("k", "v", milliseconds::max()));
+  CHECK(c.lock("x").acquire(milliseconds::max()));
+}
+
 TEST_CASE("client: no server listens, and options are wrong", "[client]") {
   client_options nobody;
   nobody.servers = {"http://127.0.0.1:1", "http://127.0.0.1:2"};

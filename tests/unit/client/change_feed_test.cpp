@@ -526,6 +526,29 @@ TEST_CASE("a nack ends the wait for changes", "[client]") {
   CHECK(again->cursor == m.given.front());
 }
 
+TEST_CASE("the longest times of followers do not overflow", "[client]") {
+  virtual_cluster c;
+  busy_member m(c);
+  consumer_options never;
+  never.ack_wait = milliseconds::max();
+  REQUIRE(c.run(m.it.leave(c.within(seconds(5)))));
+  consumer patient(m.s, "in/", "group", never);
+  REQUIRE(c.run(patient.next(c.within(seconds(5)))));
+  REQUIRE(c.run(patient.next(c.within(seconds(5)))));
+  CHECK(c.run(patient.next(c.within(minutes(5)))).reason() == reason::deadline);
+
+  reconciler_options once;
+  once.pass_every = milliseconds::max();
+  once.work_limit = milliseconds::max();
+  desired_and_there d;
+  reconciler r(
+      c.client, [&](std::string key, deadline) { return bring_about(c.client, d, std::move(key)); },
+      [&](deadline) { return scan_of(d); }, once);
+  r.start();
+  c.pass(seconds(10));
+  CHECK(r.counts().passes == 1);
+}
+
 // next() stores a new change while the ack of an earlier one is in progress. It must not store that
 // this one is done: the server may refuse the ack, and with it the effect.
 TEST_CASE("a change whose ack fails beside the arrival of another one is redelivered", "[client]") {
