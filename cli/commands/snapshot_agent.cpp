@@ -1,6 +1,7 @@
 // `belay snapshot agent`: saves an archive every hour. If several programs run it, one of them
 // saves.
 
+#include "cli/api/api_connection.hpp"
 #include "cli/api/bell.hpp"
 #include "cli/commands/all.hpp"
 #include "cli/flags/options.hpp"
@@ -83,12 +84,12 @@ private:
       failures = saved ? 0 : failures + 1;
       if (stopped_)
         break;
-      if (failures > settings_.failures_max)
+      if (!lost_ && failures > settings_.failures_max)
         co_return error(terminal_, "Giving up after " + std::to_string(failures) + " failures in a row");
       const auto due = lock_clock::now() + settings_.interval;
       while (!stopped_ && !lost_ && lock_clock::now() < due)
         co_await bell_.wait(1s);
-      if (lost_)
+      if (lost_ && !stopped_)
         co_return error(terminal_, "The lock was lost; start the command again to wait for it");
     }
     co_return 0;
@@ -103,7 +104,7 @@ private:
     api_request get{.method = "GET", .path = "/v1/snapshot", .query = query_};
     get.sink = [&](std::string_view piece) { return file.append(piece); };
     const auto answer = co_await connection_.ask(std::move(get));
-    if (stopped_)
+    if (stopped_ || lost_)
       co_return false;
     if (!file.complaint().empty()) {
       error(terminal_, "Error writing unverified snapshot file: " + file.complaint());
@@ -147,6 +148,7 @@ private:
   asio::awaitable<void> watch() {
     co_await held_->watch();
     lost_ = true;
+    connection_.close(); // the program that has the lock now saves
     bell_.ring();
   }
 

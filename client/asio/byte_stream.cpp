@@ -27,7 +27,13 @@ error_code open(socket_type& socket, const byte_stream::endpoint& to) {
   int on = 1;
   if (family != AF_UNIX) {
     ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    // A machine without power closes no connections. Some requests have no deadline, such as the
+    // download of a snapshot: they end after 75 s of silence instead of the kernel's two hours.
+    int idle_seconds = 15, probe_seconds = 15, probes = 4;
     ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_seconds, sizeof idle_seconds);
+    ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &probe_seconds, sizeof probe_seconds);
+    ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
   }
   error_code failed;
   socket.assign(to.protocol(), fd, failed);

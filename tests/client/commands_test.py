@@ -3,12 +3,16 @@
 
 usage: tests/client/commands_test.py BELAY
 """
+import http.server
 import json
 import pathlib
 import signal
 import sys
 import tempfile
+import threading
 import time
+import urllib.error
+import urllib.request
 
 from command_node import check, ended, limit, node
 from running_server import running_server
@@ -172,6 +176,57 @@ def stopped_watch(n):
     check(n.text("late") == before, f"{before} became {n.text('late')}")
 
 
+def lost_snapshot(n):
+    """An agent that loses its lock in the middle of a snapshot that does not end leaves it, and ends."""
+    class stalls(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            if self.path.startswith("/v1/snapshot"):
+                self.send_response(200)
+                self.send_header("Content-Length", "1000000")
+                self.end_headers()
+                (n.folder / "saves").touch()
+                time.sleep(limit)
+                return
+            self.do_PUT()
+
+        def do_PUT(self):
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            request = urllib.request.Request(n.url + self.path, data=body if self.command != "GET" else None, method=self.command)
+            try:
+                with urllib.request.urlopen(request, timeout=limit) as found:
+                    self.pass_on(found.status, found.headers, found.read())
+            except urllib.error.HTTPError as failed:
+                self.pass_on(failed.code, failed.headers, failed.read())
+
+        do_DELETE = do_PUT
+
+        def pass_on(self, status, headers, body):
+            self.send_response(status)
+            for name, value in headers.items():
+                if name.startswith("X-"):
+                    self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *words):
+            pass
+
+    proxy = http.server.ThreadingHTTPServer(("127.0.0.1", 0), stalls)
+    proxy.daemon_threads = True
+    threading.Thread(target=proxy.serve_forever, daemon=True).start()
+    agent = n.start("snapshot", "agent", f"-http-addr=127.0.0.1:{proxy.server_port}")
+    n.wait("it saves", lambda: (n.folder / "saves").exists())
+    for session in json.loads(n.ask("GET", "/v1/session/list")):
+        if "snapshot agent" in session["Name"]:
+            n.ask("PUT", "/v1/session/destroy/" + session["ID"])
+    begun = time.monotonic()
+    _, err = agent.communicate(timeout=limit)
+    proxy.shutdown()
+    check(agent.returncode == 1 and "The lock was lost" in err, err)
+    check(time.monotonic() - begun < limit / 3, "it waited for the snapshot")
+
+
 def groups(n):
     """Members work through changes together: what fails or is killed comes again, what always fails is put aside, and who leaves is followed."""
     def put(key, value):
@@ -236,9 +291,9 @@ def main():
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder, running_server(belay, pathlib.Path(folder)) as url:
         n = node(belay, url, pathlib.Path(folder))
-        for story in (counters, semaphores, locks, shared_locks, elections, changes, stopped_watch, groups):
+        for story in (counters, semaphores, locks, shared_locks, elections, changes, stopped_watch, lost_snapshot, groups):
             story(n)
-    print(f"counters, semaphores, locks, shared locks, elections, changes, stopped watch, groups: {time.monotonic() - begun:.1f} s")
+    print(f"counters, semaphores, locks, shared locks, elections, changes, stopped watch, lost snapshot, groups: {time.monotonic() - begun:.1f} s")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,9 @@
 #include <atomic>
 #include <dlfcn.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 #include <thread>
 
 namespace socket_tests {
@@ -136,6 +139,29 @@ TEST_CASE("client: after a request that was too short to connect, the next one b
   client c(for_name(server.port()));
   CHECK_FALSE(c.get("k", milliseconds(500)));
   CHECK(c.get("k", milliseconds(500)));
+}
+
+// Requests without a deadline end some time after the machine of the server has died.
+TEST_CASE("client: connections notice a silent machine within minutes", "[client]") {
+  small_server server(head);
+  silent_listener none(server.port());
+  client_options o;
+  o.servers = {"http://127.0.0.2:" + std::to_string(server.port())};
+  client c(o);
+  std::thread connects([&] { CHECK_FALSE(c.get("k", seconds(1))); });
+  auto checked_connections = [] {
+    int n = 0;
+    for (int fd = 3; fd < 1024; ++fd) {
+      int on = 0, idle = 0;
+      socklen_t size = sizeof on;
+      bool is_socket = ::getsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, &size) == 0 &&
+                       ::getsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, &size) == 0;
+      n += is_socket && on != 0 && idle <= 60 ? 1 : 0;
+    }
+    return n;
+  };
+  CHECK(harness::eventually(seconds(5), [&] { return checked_connections() > 0; }));
+  connects.join();
 }
 
 } // namespace socket_tests
