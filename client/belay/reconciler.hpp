@@ -4,10 +4,11 @@
 // Guarantees: a key whose offer() was accepted is processed after the offer, at least once; if it
 // is offered again meanwhile, once more. At most `workers` run at a time, at most `per_second`
 // start, at most `waiting_max` keys wait: further offers are rejected, and counted. offer() never
-// waits. Survives: failed work is retried after growing pauses, tries_max times in all. The next
-// full pass (`scan`), each `pass_every` or after trigger(), finds keys that were dropped or given
-// up. On failure: counts() has the numbers of both. Waiting keys are lost with the process: a new
-// one begins with a full pass. A pass waits until the queue has space.
+// waits. Survives: failed work is retried after growing pauses, tries_max times in all; an
+// exception of the work or the scan is a failure. The next full pass (`scan`), each `pass_every` or
+// after trigger(), finds keys that were dropped or given up. On failure: counts() has the numbers
+// of both. Waiting keys are lost with the process: a new one begins with a full pass. A pass waits
+// until the queue has space.
 
 #include <belay/environment.hpp>
 #include <belay/task.hpp>
@@ -72,6 +73,8 @@ public:
   bool idle() const noexcept { return waiting_.empty() && busy_.empty(); }
 
 private:
+  task<status> try_work(const std::string& key);
+  task<result<std::vector<std::string>>> try_scan();
   task<void> run_worker();
   task<void> run_passes();
   void enqueue(const std::string& key);

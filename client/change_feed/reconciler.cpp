@@ -14,6 +14,11 @@ namespace {
 
 constexpr std::chrono::hours for_ever{24 * 365};
 
+/// An exception of the program's code is a failure. Nothing else would notice the end of a worker.
+error thrown() {
+  return error(outcome::unknown, reason::none, "an exception");
+}
+
 } // namespace
 
 reconciler::reconciler(environment& env, work how, scan everything, reconciler_options options)
@@ -76,6 +81,28 @@ void reconciler::trigger() {
   pass_bell_.wake_all();
 }
 
+task<status> reconciler::try_work(const std::string& key) {
+  try {
+    deadline limit(env_.now() + options_.work_limit);
+    task<status> working = work_(key, limit);
+    status worked = co_await working;
+    co_return worked;
+  } catch (...) {
+    co_return thrown();
+  }
+}
+
+task<result<std::vector<std::string>>> reconciler::try_scan() {
+  try {
+    deadline limit(env_.now() + options_.work_limit);
+    task<result<std::vector<std::string>>> scanning = scan_(limit);
+    result<std::vector<std::string>> all = co_await scanning;
+    co_return all;
+  } catch (...) {
+    co_return thrown();
+  }
+}
+
 /// Processes waiting keys one after another, at the rate that all workers share. A key that fails
 /// is retried after a pause. A key that is offered again during its work is queued once more.
 task<void> reconciler::run_worker() {
@@ -101,9 +128,7 @@ task<void> reconciler::run_worker() {
         co_await sleep_until(env_, mine);
       // From here on the work sees the present state; a later offer needs another run.
       again_.erase(key);
-      deadline limit(env_.now() + options_.work_limit);
-      task<status> working = work_(key, limit);
-      status worked = co_await working;
+      status worked = co_await try_work(key);
       if (worked) {
         ++counts_.done;
         break;
@@ -126,9 +151,7 @@ task<void> reconciler::run_worker() {
 task<void> reconciler::run_passes() {
   for (;;) {
     triggered_ = false;
-    deadline limit(env_.now() + options_.work_limit);
-    task<result<std::vector<std::string>>> scanning = scan_(limit);
-    result<std::vector<std::string>> all = co_await scanning;
+    result<std::vector<std::string>> all = co_await try_scan();
     auto next = env_.now() + milliseconds(1000);
     if (all) {
       for (const auto& key : *all) {

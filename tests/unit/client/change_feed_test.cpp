@@ -9,7 +9,9 @@
 #include <cstdlib>
 #include <map>
 #include <set>
+#include <stdexcept>
 #include <unistd.h>
+#include <utility>
 
 using namespace belay;
 using namespace belay::client_tests;
@@ -668,6 +670,37 @@ TEST_CASE("a reconciler processes the offered keys, at its rate", "[client][faul
 }
 
 namespace {
+
+task<status> throws_once(bool& thrown) {
+  if (!std::exchange(thrown, true))
+    throw std::runtime_error("the work");
+  co_return nothing();
+}
+
+task<result<std::vector<std::string>>> scan_throws_once(bool& thrown) {
+  if (!std::exchange(thrown, true))
+    throw std::runtime_error("the scan");
+  co_return std::vector<std::string>{"a", "b"};
+}
+
+} // namespace
+
+TEST_CASE("an exception of a reconciler's work or scan is a failure that is retried", "[client]") {
+  virtual_cluster c;
+  bool work_threw = false, scan_threw = false;
+  reconciler_options o;
+  o.workers = 1;
+  reconciler r(
+      c.client, [&](const std::string&, deadline) { return throws_once(work_threw); },
+      [&](deadline) { return scan_throws_once(scan_threw); }, o);
+  r.start();
+  r.offer("c");
+  c.pass(seconds(10));
+  CHECK(r.idle());
+  CHECK(r.counts().passes == 1);
+  CHECK(r.counts().failed == 1);
+  CHECK(r.counts().done == 3);
+}
 
 TEST_CASE("known bugs of change followers are found by seeds", "[client][faults]") {
   auto stream = [](std::uint64_t seed) { return run_stream(dialect::belay, seed, false); };
