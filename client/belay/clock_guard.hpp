@@ -7,6 +7,9 @@
 // their TTL.
 // Survives: a wall clock that is set. Only a large offset is distrusted, until a sample finds less.
 // On failure (no server responds): the last result stays; rates are compared without servers.
+//
+// A client agent responds with its own Date. If it runs on this machine, this compares the machine
+// with itself and finds no offset: pass an environment whose servers are servers.
 
 #include <belay/environment.hpp>
 #include <belay/task.hpp>
