@@ -525,7 +525,8 @@ void socket_environment::parts::take_in(const connection_ptr& c, error_code fail
       return;
     }
   }
-  if (failed && !wrong_bytes && c->parser->got_some() && !c->parser->is_done())
+  // Only a proper end completes a body without a length: other errors cut it.
+  if (failed == asio::error::eof && !wrong_bytes && c->parser->got_some() && !c->parser->is_done())
     c->parser->put_eof(wrong_bytes);
   if (wrong_bytes)
     broken(c, wrong_bytes.message());

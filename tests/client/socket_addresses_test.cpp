@@ -164,4 +164,16 @@ TEST_CASE("client: connections notice a silent machine within minutes", "[client
   connects.join();
 }
 
+// Without a length, the end of the connection is the end of the body.
+TEST_CASE("client: a response without a length that ends in a reset is incomplete", "[client]") {
+  for (bool resets : {false, true}) {
+    INFO((resets ? "reset" : "closed"));
+    small_server server(head, resets);
+    client_options o;
+    o.servers = {"http://127.0.0.1:" + std::to_string(server.port())};
+    client c(o);
+    CHECK(c.get("k", seconds(1)).done() == !resets);
+  }
+}
+
 } // namespace socket_tests
