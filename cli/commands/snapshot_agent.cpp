@@ -130,12 +130,13 @@ private:
   void remove_old() {
     std::vector<std::filesystem::path> found;
     std::error_code ec;
-    for (const auto& one : std::filesystem::directory_iterator(settings_.folder, ec)) {
-      const auto name = one.path().filename().string();
+    // Not a range-based loop: its ++ throws if the folder cannot be read any more.
+    for (std::filesystem::directory_iterator one(settings_.folder, ec), end; !ec && one != end; one.increment(ec)) {
+      const auto name = one->path().filename().string();
       if (name.starts_with(name_begins) && name.ends_with(name_ends) &&
           name.substr(name_begins.size(), name.size() - name_begins.size() - name_ends.size())
                   .find_first_not_of("0123456789") == std::string::npos)
-        found.push_back(one.path());
+        found.push_back(one->path());
     }
     std::sort(found.begin(), found.end());
     while (settings_.retain != 0 && found.size() > settings_.retain) {
