@@ -147,7 +147,7 @@ std::string make_folder(const std::string& path) {
 /// metrics and the log once per interval until the duration is over or a signal arrives. At the end
 /// it packs the folder, unless -archive is false.
 int debug(const options& o, terminal t) {
-  const auto duration = o.duration("duration", 2min), interval = o.duration("interval", 30s);
+  const auto duration = o.wait("duration", 2min), interval = o.wait("interval", 30s);
   auto wanted = o.values("capture");
   if (wanted.empty())
     wanted.assign(std::begin(targets), std::end(targets));

@@ -167,7 +167,7 @@ int run_snapshot_agent(const options& o, terminal t) {
   if (!o.words().empty())
     return o.wrong_usage(t, "Too many arguments (expected 0, got " + std::to_string(o.words().size()) + ")");
   agent_settings s;
-  const auto interval = o.duration("interval", 1h);
+  const auto interval = o.wait("interval", 1h);
   if (interval < 0s || (interval > 0s && interval < 1s))
     return error(t, "-interval must be 0, or 1s or more");
   s.interval = std::chrono::duration_cast<std::chrono::milliseconds>(interval);

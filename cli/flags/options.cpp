@@ -223,6 +223,10 @@ std::chrono::nanoseconds options::duration(std::string_view name, std::chrono::n
   return go_compat::parse_duration(value(name)).value_or(otherwise);
 }
 
+std::chrono::nanoseconds options::wait(std::string_view name, std::chrono::nanoseconds otherwise) const {
+  return std::min<std::chrono::nanoseconds>(duration(name, otherwise), for_ever);
+}
+
 void options::not_connected(const std::string& why, terminal t) const {
   error(t, "Error connecting to the agent: " + why);
   throw command_ended{command_->failed};

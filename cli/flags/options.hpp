@@ -38,6 +38,8 @@ public:
   std::uint64_t number(std::string_view name) const;
   std::int64_t integer(std::string_view name, std::int64_t otherwise) const;
   std::chrono::nanoseconds duration(std::string_view name, std::chrono::nanoseconds otherwise) const;
+  /// The same for a time to wait: at most `for_ever`, so that it can be added to a clock.
+  std::chrono::nanoseconds wait(std::string_view name, std::chrono::nanoseconds otherwise) const;
   /// Whether -format=json was given.
   bool json() const { return value("format") == "json"; }
 

@@ -46,7 +46,7 @@ json::array as_json(const std::vector<v0::difference>& all, const std::string& p
 
 int diff_command(const options& o, terminal t) {
   const auto both = copy_operands_of(o, false, t);
-  const auto settle = o.duration("settle", 1s), within = o.duration("timeout", 60s);
+  const auto settle = o.wait("settle", 1s), within = o.wait("timeout", 60s);
   if (settle < 0s || within <= 0s)
     return trouble(t, "-settle and -timeout must be positive");
   const auto servers = o.clients(both.original, both.copy, t);

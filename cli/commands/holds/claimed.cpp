@@ -24,7 +24,7 @@ std::string host_name() {
 
 /// What both commands do once their options are read.
 int run_claimed(const options& o, terminal t, hold_options chosen, const std::string& what) {
-  const auto acquire_within = o.duration("timeout", 0s);
+  const auto acquire_within = o.wait("timeout", 0s);
   if (acquire_within < 0s)
     return error(t, "Timeout must be positive");
   const acquire_deadline deadline(std::chrono::ceil<std::chrono::milliseconds>(acquire_within));

@@ -66,7 +66,7 @@ int lock(const options& o, terminal t) {
     return error(t, "Key prefix and child command must be specified");
   if (const auto complaint = complaint_about_kind(o, limit); !complaint.empty())
     return error(t, complaint);
-  const auto acquire_within = o.given("timeout") ? o.duration("timeout", 0s) : o.duration("try", 0s);
+  const auto acquire_within = o.given("timeout") ? o.wait("timeout", 0s) : o.wait("try", 0s);
   if (acquire_within < 0s)
     return error(t, "Timeout must be positive");
   if (retries < 0)

@@ -24,7 +24,7 @@ int count(const options& o, terminal t, std::optional<std::int64_t> n) {
   boost::asio::io_context loop;
   command_environment sockets(loop, client.target(), o.write_query().text());
   v0::counter number(sockets, key, o.integer("min", bounds::min()), o.integer("max", bounds::max()));
-  const v0::deadline limit(sockets.now() + o.duration("timeout", 10s));
+  const v0::deadline limit(sockets.now() + o.wait("timeout", 10s));
   auto counting = n ? number.add(*n, limit) : number.read(limit);
   counting.start();
   while (!counting.done() && loop.run_one() != 0) {

@@ -235,7 +235,7 @@ int work_for_group(const options& o, terminal t) {
   if ((order.name + "/").starts_with(order.prefix))
     return o.wrong_usage(t, "The group stores its own keys under " + order.name + "/, which must not be under -prefix");
   auto& limits = order.consumer;
-  limits.ack_wait = std::chrono::ceil<std::chrono::milliseconds>(o.duration("retry", limits.ack_wait));
+  limits.ack_wait = std::chrono::ceil<std::chrono::milliseconds>(o.wait("retry", limits.ack_wait));
   if (limits.ack_wait <= 0ms)
     return o.wrong_usage(t, "-retry must be positive");
   if (o.given("tries"))

@@ -237,7 +237,7 @@ std::string read_numbers(const options& o, v0::reconciler_options& limits) {
     if (o.given(name) && (o.number(name) == 0 || o.number(name) > most))
       return "-" + std::string(name) + " must be between 1 and " + std::to_string(most);
   for (const auto* name : {"every", "limit"})
-    if (o.given(name) && o.duration(name, 0s) <= 0s)
+    if (o.given(name) && o.wait(name, 0s) <= 0s)
       return "-" + std::string(name) + " must be positive";
   if (o.given("workers"))
     limits.workers = static_cast<std::size_t>(o.number("workers"));
@@ -245,8 +245,8 @@ std::string read_numbers(const options& o, v0::reconciler_options& limits) {
     limits.per_second = static_cast<std::uint32_t>(o.number("per-second"));
   if (o.given("tries"))
     limits.tries_max = static_cast<std::uint32_t>(o.number("tries"));
-  limits.pass_every = std::chrono::ceil<std::chrono::milliseconds>(o.duration("every", limits.pass_every));
-  limits.work_limit = std::chrono::ceil<std::chrono::milliseconds>(o.duration("limit", limits.work_limit));
+  limits.pass_every = std::chrono::ceil<std::chrono::milliseconds>(o.wait("every", limits.pass_every));
+  limits.work_limit = std::chrono::ceil<std::chrono::milliseconds>(o.wait("limit", limits.work_limit));
   return {};
 }
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <csignal>
 #include <fstream>
+#include <thread>
 #include <unistd.h>
 
 using namespace belay::cli;
@@ -124,6 +125,21 @@ TEST_CASE("lock: the timeout covers everything, even if the server does not answ
   small_node node; // a free lock is acquired, however little time there is
   CHECK(run_cli(lock_words(node, {"-timeout=1ms", "a", "touch ran"})).code == 0);
   CHECK(std::filesystem::exists("ran"));
+}
+
+// Added to the time of the machine, this timeout overflowed: it had passed before the first try.
+TEST_CASE("lock: the longest timeout waits", "[lock]") {
+  const working_directory here;
+  small_node node;
+  node.put("a/.lock", {"", "another", lock_flags});
+  std::thread frees([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    node.put("a/.lock", {"", "", lock_flags});
+  });
+  const auto s = run_cli(lock_words(node, {"-timeout=2562047h", "a", "true"}));
+  frees.join();
+  CHECK(s.err == "");
+  CHECK(s.code == 0);
 }
 
 TEST_CASE("lock: a key that is something else is left alone", "[lock]") {

@@ -368,3 +368,11 @@ TEST_CASE("debug overwrites no folder, and its output is readable only by its ow
   CHECK(permissions_of("b/c") == std::filesystem::perms::owner_all);
   CHECK(permissions_of("b/c/agent.json") == mine_alone);
 }
+
+// Added to the time of the machine, this timeout overflowed: it had passed before the request.
+TEST_CASE("counter: the longest timeout is none", "[cli]") {
+  fake_node node({{200, R"([{"LockIndex":0,"Key":"n","Flags":0,"Value":"Nw==","CreateIndex":5,"ModifyIndex":5}])"}});
+  const auto s = run_cli({"counter", "get", "-timeout=2562047h", "-http-addr=" + node.address(), "n"});
+  CHECK(s.err == "");
+  CHECK(s.out == "7\n");
+}
