@@ -657,7 +657,13 @@ bool fsm::has_to_wait(const read_query& q) {
 /// Clients that wait for one large prefix ask the same again after each entry, and to search all
 /// below it takes up to a millisecond.
 log_index fsm::index_of(const state::query& q) {
-  const bool below_prefix = std::visit([](const auto& of) { return requires { of.prefix; }; }, q);
+  const bool below_prefix = std::visit(
+      [](const auto& of) {
+        return requires {
+          of.prefix;
+        };
+      },
+      q);
   if (!below_prefix)
     return machine_->index_of(q);
   const auto at = machine_->applied_index();

@@ -439,8 +439,8 @@ TEST_CASE("a script that takes too long is ended with all it started", "[probes]
 }
 
 TEST_CASE("a script that leaves its process group is ended at the timeout, too", "[probes]") {
-  auto c = script({"/usr/bin/env", "python3", "-c",
-                   "import os, time; os.setpgid(0, os.getpgid(os.getppid())); time.sleep(1000)"});
+  auto c = script(
+      {"/usr/bin/env", "python3", "-c", "import os, time; os.setpgid(0, os.getpgid(os.getppid())); time.sleep(1000)"});
   c.timeout_ns = std::chrono::nanoseconds(500ms).count();
   const auto v = run(c);
   CHECK(v.status == "critical");

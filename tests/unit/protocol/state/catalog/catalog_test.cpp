@@ -297,7 +297,7 @@ TEST_CASE("a node is found by the first digits of its ID, at a cost that hardly 
   REQUIRE(found(*large, "00001234-11") != nullptr);
   CHECK(found(*large, "00001234-11")->node == "n" + std::to_string(0x1234));
   CHECK(found(*large, "0000123411")->node == "n" + std::to_string(0x1234)); // dashes do not count
-  CHECK(found(*large, "0000123") == nullptr);                              // several
+  CHECK(found(*large, "0000123") == nullptr);                               // several
   CHECK(found(*large, "abcdef") == nullptr);
   large->apply(catalog_deregister{"n" + std::to_string(0x1234), {}, {}});
   CHECK(found(*large, "00001234") == nullptr);
