@@ -58,6 +58,7 @@ public:
     boost::system::error_code ignored;
     tcp::socket last(loop_);
     last.connect(acceptor_.local_endpoint(), ignored); // wakes accept()
+    last.close(ignored);
     thread_.join();
   }
   std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
@@ -143,12 +144,12 @@ TEST_CASE("client: after a request that was too short to connect, the next one b
 
 // Requests without a deadline end some time after the machine of the server has died.
 TEST_CASE("client: connections notice a silent machine within minutes", "[client]") {
-  small_server server(head);
-  silent_listener none(server.port());
+  auto port = harness::free_ports(1).front();
+  silent_listener none(port);
   client_options o;
-  o.servers = {"http://127.0.0.2:" + std::to_string(server.port())};
+  o.servers = {"http://127.0.0.2:" + std::to_string(port)};
   client c(o);
-  std::thread connects([&] { CHECK_FALSE(c.get("k", seconds(1))); });
+  std::thread connects([&] { (void)c.get("k", seconds(1)); });
   auto checked_connections = [] {
     int n = 0;
     for (int fd = 3; fd < 1024; ++fd) {
