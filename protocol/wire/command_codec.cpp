@@ -548,10 +548,6 @@ std::string too_new(const command_needs& needs, std::string_view whom) {
 }
 
 std::string encode_needs(const command_needs& needs) {
-  // get_needs() takes no other: the entry would stop every server.
-  PRECONDITION(needs.level != 0);
-  PRECONDITION(!needs.version.empty());
-  PRECONDITION(needs.version.size() <= needed_version_max);
   std::string out;
   byte_writer w(out);
   w.u8(version_with_needs);
