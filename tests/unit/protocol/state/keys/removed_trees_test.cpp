@@ -57,6 +57,7 @@ struct pair_of_machines {
       INFO(wrong.value_or(""));
       REQUIRE(!wrong);
     }
+    (void)at_once.m.tear_down(0); // what a checkpoint leaves to be freed, but no row
     CHECK_FALSE(at_once.m.has_left_over());
     for (const auto* prefix : {"", "a", "a/", "a/1", "b/"})
       CHECK(at_once.m.index_of(kv_list{prefix}) == later.m.index_of(kv_list{prefix}));
