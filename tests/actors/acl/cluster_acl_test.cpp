@@ -460,6 +460,10 @@ TEST_CASE("guards, limits and sessions of clients show the level that all member
     CHECK(level_after(state::guard_set{"b/", {"lock"}}, true) == state::client_address_level);
   }
   SECTION("a limit that any client may set") {
+    state::claim_ask claim; // without one the resource is forgotten
+    claim.name = "s";
+    claim.session = d.open(10);
+    CHECK(level_after(claim, false) == state::claims_level);
     CHECK(level_after(state::claim_limit_unset{"s"}, true) == state::client_address_level);
   }
   SECTION("a session with operations at its end") {
