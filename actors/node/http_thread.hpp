@@ -7,6 +7,8 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include <caf/actor_control_block.hpp>
+
 #include <thread>
 
 namespace belay::actors {
@@ -35,6 +37,7 @@ private:
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> stays_{loop_.get_executor()};
   asio_host host_;
   http_gateway* gateway_ = nullptr;
+  caf::strong_actor_ptr kept_; ///< the gateway, until the thread starts and keeps it
   std::thread thread_;
 };
 
