@@ -4,12 +4,20 @@
 #include <cstdlib>
 #include <iostream>
 
+namespace belay {
+extern mutant planted_mutant; // defined in protocol/base/mutants.cpp
+}
+
 namespace {
 
 const bool switched = [] {
   const char* name = std::getenv("BELAY_MUTANT");
-  if (name == nullptr || belay::activate_mutant(name))
+  if (name == nullptr)
     return true;
+  if (belay::activate_mutant(name)) {
+    belay::planted_mutant = belay::active_mutant; // tests that plant another one go back to it
+    return true;
+  }
   std::cerr << "there is no mutant " << name << " in this build\n";
   std::_Exit(64);
 }();

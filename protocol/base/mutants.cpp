@@ -8,9 +8,13 @@ std::vector<std::string_view> mutant_names() {
 #undef BELAY_MUTANT_TEXT
 }
 
+#ifdef BELAY_SIMULATION_HOOKS
+mutant planted_mutant = mutant::none; // tests/mutant_switch.cpp: "" goes back to it
+#endif
+
 bool activate_mutant(std::string_view name) {
 #ifdef BELAY_SIMULATION_HOOKS
-  active_mutant = mutant::none;
+  active_mutant = planted_mutant;
   if (name.empty())
     return true;
   const auto names = mutant_names();
