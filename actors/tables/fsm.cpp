@@ -22,6 +22,11 @@ constexpr std::size_t rows_worth_sharing = 64, long_ones_max = 8;
 // Woken queries that are evaluated before other work: about 2 ms.
 constexpr std::size_t woken_in_a_slice = 1024;
 
+template <class Query>
+concept names_prefix = requires(const Query& q) {
+  q.prefix;
+};
+
 } // namespace
 
 fsm::fsm(caf::actor_config& config, actor_host* host, node_actors_ptr node_actors, fsm_settings settings,
@@ -657,14 +662,7 @@ bool fsm::has_to_wait(const read_query& q) {
 /// Clients that wait for one large prefix ask the same again after each entry, and to search all
 /// below it takes up to a millisecond.
 log_index fsm::index_of(const state::query& q) {
-  const bool below_prefix = std::visit(
-      [](const auto& of) {
-        return requires {
-          of.prefix;
-        };
-      },
-      q);
-  if (!below_prefix)
+  if (!std::visit([]<class Query>(const Query&) { return names_prefix<Query>; }, q))
     return machine_->index_of(q);
   const auto at = machine_->applied_index();
   if (std::exchange(indexes_at_, at) != at)

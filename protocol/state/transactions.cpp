@@ -246,21 +246,14 @@ failure_text early_error(const tables&, const fence_op& op, cluster_time) {
   return op.fence.of.name.empty() ? failure_text("Must provide the name of a claim or lock") : std::nullopt;
 }
 
-/// The keys of a tree. If there are more than a transaction may read, one key too many.
-std::vector<kv_entry_ptr> tree_of(const tables& t, const std::string& prefix) {
-  std::vector<kv_entry_ptr> entries;
-  const auto& rows = t.kv.rows();
-  for (auto at = rows.lower_bound(prefix);
-       at != rows.end() && starts_with(at->key(), prefix) && entries.size() <= txn_answer_rows_max; ++at)
-    entries.push_back(at->value.row);
-  return entries;
-}
-
+/// Of a tree with more keys than a transaction may read, one key too many.
 failure_text read(const tables& t, const kv_op& op, std::vector<txn_result>& out) {
   if (op.verb != kv_verb::get_tree)
     return read_key(t, op, out);
-  for (auto& e : tree_of(t, op.key))
-    out.push_back({std::move(e), true});
+  const auto& rows = t.kv.rows();
+  const auto end = out.size() + txn_answer_rows_max + 1;
+  for (auto at = rows.lower_bound(op.key); at != rows.end() && starts_with(at->key(), op.key) && out.size() < end; ++at)
+    out.push_back({at->value.row, true});
   return std::nullopt;
 }
 failure_text read(const tables& t, const node_op& op, std::vector<txn_result>& out) {
