@@ -19,7 +19,9 @@ inline constexpr std::uint32_t magic = 0xBEEFC0DE, data_version = 1;
 
 /// Two of them: the list of free pages, then the unnamed one.
 inline constexpr std::uint64_t database_bytes = 48;
-inline constexpr std::uint64_t depth_at = 6, root_at = 40, no_page = ~std::uint64_t{0};
+inline constexpr std::uint64_t database_flags_at = 4, depth_at = 6, root_at = 40, no_page = ~std::uint64_t{0};
+/// Flags that determine how keys and values are compared. Lists of free pages have integer keys.
+inline constexpr std::uint16_t order_flags = 0x7e, integer_keys_flag = 8;
 
 inline constexpr std::uint64_t node_header_bytes = 8;
 inline constexpr std::uint64_t node_flags_at = 4, key_bytes_at = 6;

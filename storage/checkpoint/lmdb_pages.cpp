@@ -83,6 +83,10 @@ public:
     for (const auto database : {free_pages, rows})
       if (!database_is_whole(meta + layout::databases_at + database * layout::database_bytes, database))
         return false;
+    // LMDB maps all of them, and continues after the last one. It writes no page that was allocated
+    // and freed in one transaction, so free ones may lie after the end of the file.
+    if (last_page_ > pages_in_file() && last_page_ - pages_in_file() > listed_)
+      return wrong(meta / page_bytes_, "it has a wrong number of the last page");
     return true;
   }
 
@@ -103,9 +107,14 @@ private:
     return file_.at<std::uint64_t>(page * page_bytes_ + layout::page_header_bytes + layout::transaction_at);
   }
 
+  std::uint64_t pages_in_file() const { return file_.size() / page_bytes_; }
+
   bool database_is_whole(std::uint64_t at, std::size_t database) {
     const auto root = file_.at<std::uint64_t>(at + layout::root_at);
     const int depth = file_.at<std::uint16_t>(at + layout::depth_at);
+    const auto order = file_.at<std::uint16_t>(at + layout::database_flags_at) & layout::order_flags;
+    if (order != (database == free_pages ? layout::integer_keys_flag : 0))
+      return wrong(at / page_bytes_, "it has flags that are not used here");
     if (root == layout::no_page)
       return true;
     if (depth < 1 || depth > depth_max)
@@ -115,8 +124,8 @@ private:
 
   /// @param pages contiguous pages from `page` on
   bool is_in_file(std::uint64_t page, std::uint64_t pages = 1) {
-    if (page < 2 || page > last_page_ || pages == 0 || pages > last_page_ - page + 1 ||
-        (page + pages) > file_.size() / page_bytes_)
+    if (page < 2 || page > last_page_ || pages == 0 || pages > last_page_ - page + 1 || page >= pages_in_file() ||
+        pages > pages_in_file() - page)
       return wrong(page, "it is not in the file");
     if (file_.at<std::uint64_t>(page * page_bytes_) != page)
       return wrong(page, "it has a wrong number");
@@ -204,11 +213,13 @@ private:
         return wrong(page, "a list of free pages has an invalid page number");
       before = free;
     }
+    listed_ += listed;
     return true;
   }
 
   const mapped_file& file_;
   std::uint64_t page_bytes_ = 0, last_page_ = 0, visited_ = 0;
+  std::uint64_t listed_ = 0; ///< free pages
   std::string why_;
 };
 

@@ -125,24 +125,51 @@ std::uint64_t load_newest(lmdb_checkpoint& store, rows_of_index& rows) {
   }
 }
 
+/// Commits at the indexes 1 to 8, with an older generation at 5. @returns their rows
+std::map<std::uint64_t, rows_of_index> write_checkpoints(const std::string& folder, seeded_random& chance) {
+  std::map<std::uint64_t, rows_of_index> committed;
+  auto store = open_store(folder);
+  for (std::uint64_t index = 1; index <= 8; ++index) {
+    committed[index] = changed(committed[index - 1], chance);
+    const auto s = store->commit(delta_of(index, committed[index - 1], committed[index], index == 1));
+    if (!s)
+      FAIL(s.error());
+    if (index == 5)
+      REQUIRE(store->keep_older());
+  }
+  committed.erase(0);
+  return committed;
+}
+
+/// Starts from damaged files, and makes the next commit. @returns the index that was loaded
+std::uint64_t start_and_go_on(const std::string& folder, const std::map<std::uint64_t, rows_of_index>& committed,
+                              seeded_random& chance) {
+  auto store = open_store(folder);
+  rows_of_index rows;
+  const auto index = load_newest(*store, rows);
+  REQUIRE(committed.contains(index));
+  REQUIRE(rows == committed.at(index));
+  // The next commit, which needs free pages; a full one if the file cannot take it.
+  const auto next = changed(rows, chance);
+  auto s = store->commit(delta_of(index + 1, rows, next, false));
+  if (!s && s.reason().kind == failure_kind::unproven)
+    s = store->commit(delta_of(index + 1, rows, next, true));
+  if (!s)
+    FAIL(s.error());
+  store.reset();
+  store = open_store(folder);
+  rows_of_index again;
+  CHECK(load_newest(*store, again) == index + 1);
+  REQUIRE(again == next);
+  return index;
+}
+
 } // namespace
 
 TEST_CASE("a start survives any damage to the newest checkpoint", "[storage]") {
   harness::scratch_folder original;
   seeded_random chance(4711);
-  std::map<std::uint64_t, rows_of_index> committed;
-  {
-    auto store = open_store(original.path());
-    for (std::uint64_t index = 1; index <= 8; ++index) {
-      committed[index] = changed(committed[index - 1], chance);
-      const auto s = store->commit(delta_of(index, committed[index - 1], committed[index], index == 1));
-      if (!s)
-        FAIL(s.error());
-      if (index == 5)
-        REQUIRE(store->keep_older());
-    }
-  }
-  committed.erase(0);
+  const auto committed = write_checkpoints(original.path(), chance);
   CHECK(check_lmdb_pages(original / "state/checkpoint.mdb"));
   std::map<std::uint64_t, int> started_from;
   for (int round = 0; round < 600; ++round) {
@@ -151,28 +178,39 @@ TEST_CASE("a start survives any damage to the newest checkpoint", "[storage]") {
                           std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
     damage(copy / "state/checkpoint.mdb", chance);
     CAPTURE(round);
-    auto store = open_store(copy.path());
-    rows_of_index rows;
-    const auto index = load_newest(*store, rows);
-    ++started_from[index];
-    REQUIRE(committed.contains(index));
-    REQUIRE(rows == committed[index]);
-    // The next commit, which needs free pages; a full one if the file cannot take it.
-    const auto next = changed(rows, chance);
-    auto s = store->commit(delta_of(index + 1, rows, next, false));
-    if (!s && s.reason().kind == failure_kind::unproven)
-      s = store->commit(delta_of(index + 1, rows, next, true));
-    if (!s)
-      FAIL(s.error());
-    store.reset();
-    store = open_store(copy.path());
-    rows_of_index again;
-    CHECK(load_newest(*store, again) == index + 1);
-    REQUIRE(again == next);
+    ++started_from[start_and_go_on(copy.path(), committed, chance)];
   }
   CHECK(started_from[8] > 0); // the damaged part is not in use
   CHECK(started_from[7] + started_from[5] > 200);
   CHECK(started_from[5] > 0);
+}
+
+TEST_CASE("a start survives each wrong bit of a meta page that LMDB believes", "[storage]") {
+  // LMDB maps pages up to the last one, and aborts if the flags want other keys or values.
+  constexpr std::size_t meta = 16, databases = 24, database = 48, flags = 4, last_page = 120;
+  harness::scratch_folder original;
+  seeded_random chance(4712);
+  const auto committed = write_checkpoints(original.path(), chance);
+  for (const std::size_t page : {0, 1})
+    for (const auto& [field, bits] :
+         {std::pair{databases + flags, 16}, std::pair{databases + database + flags, 16}, std::pair{last_page, 64}})
+      for (int bit = 0; bit < bits; ++bit) {
+        CAPTURE(page, field, bit);
+        harness::scratch_folder copy;
+        std::filesystem::copy(original.path(), copy.path(),
+                              std::filesystem::copy_options::recursive |
+                                  std::filesystem::copy_options::overwrite_existing);
+        const auto at =
+            static_cast<std::streamoff>(page * page_bytes + meta + field + static_cast<std::size_t>(bit) / 8);
+        std::fstream file(copy / "state/checkpoint.mdb", std::ios::binary | std::ios::in | std::ios::out);
+        file.seekg(at);
+        const auto byte = static_cast<unsigned>(file.get());
+        file.seekp(at);
+        file.put(static_cast<char>(byte ^ (1U << (bit % 8))));
+        file.close();
+        REQUIRE(file);
+        (void)start_and_go_on(copy.path(), committed, chance);
+      }
 }
 
 TEST_CASE("pages of a valid file are accepted, and those of another program rejected", "[storage]") {
