@@ -47,6 +47,15 @@ result<raft::restored_state> fit_together(storage::loaded_log found,
   return r;
 }
 
+/// Whether the checkpoint came from a leader and replaces another history. (The core drops such a
+/// log, too.)
+bool is_contradicted(const raft::restored_state& r) {
+  const auto at = r.snapshot.index;
+  if (r.entries.empty() || at < r.entries.front().index || at > r.entries.back().index)
+    return false;
+  return r.entries[at.value - r.entries.front().index.value].term != r.snapshot.term;
+}
+
 /// Whether no server of 0.2.0 can start with a log that has this entry.
 bool ends_way_back(const raft::entry& e) {
   const auto needs = e.kind == raft::entry_kind::command && e.data ? wire::needs_of(*e.data) : std::nullopt;
@@ -109,9 +118,13 @@ result<node_disk> read_disk(std::shared_ptr<storage::log_store> log,
   if (!restored)
     return restored.reason();
   d.restored = std::move(*restored);
-  const auto& entries = d.restored.entries;
+  auto& entries = d.restored.entries;
   if (std::any_of(entries.begin(), entries.end(), ends_way_back))
     d.log->use_sectors();
+  if (is_contradicted(d.restored)) { // none of them may be applied, and the older generation needs others
+    entries.clear();
+    d.log_begins = log_index{at + 1};
+  }
   return d;
 }
 

@@ -22,7 +22,7 @@ public:
     storage::loaded_log all;
     all.hard.term = term_id{1};
     for (auto i = std::max<std::uint64_t>(needed.value, first); i <= last; ++i)
-      all.entries.push_back({log_index{i}, term_id{1}, {}, raft::entry_kind::noop, {}});
+      all.entries.push_back({log_index{i}, term, {}, raft::entry_kind::noop, {}});
     if (command) {
       all.entries.back().kind = raft::entry_kind::command;
       all.entries.back().data = make_payload(wire::encode_command(*command));
@@ -37,6 +37,7 @@ public:
 
   std::optional<state::command> command; ///< the last entry, unless it is a noop
   std::uint64_t first = 1, last = 100;   ///< indexes of its entries
+  term_id term{1};
   log_index requested;
   bool uses_sectors = false;
 };
@@ -83,6 +84,19 @@ TEST_CASE("a log that is begun anew at a checkpoint does not reach back before i
   CHECK(begins(51, 90) == 51);
   CHECK(begins(51, 79) == 81); // the core drops these entries
   CHECK(begins(81, 90) == 81); // it did so in an earlier life; the header of the segment still says 1
+}
+
+// The process ended between the installation of a leader's checkpoint and the end of its old log.
+// `belay operator check` applied these entries, and no new older generation was written.
+TEST_CASE("a log that contradicts the checkpoint counts as none", "[disk]") {
+  const harness::scratch_folder folder;
+  const auto log = std::make_shared<requested_log>();
+  log->term = term_id{2};
+  const auto disk = actors::read_disk(log, checkpoint_at(folder.path(), 80), 1000);
+  REQUIRE(disk);
+  CHECK(disk->restored.entries.empty());
+  CHECK(disk->restored.snapshot.index == log_index{80});
+  CHECK(disk->log_begins == log_index{81});
 }
 
 // An operator may go back to 0.2.0, whose log has no sectors, until an entry of feature level 8.
