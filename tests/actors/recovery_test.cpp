@@ -158,3 +158,38 @@ TEST_CASE("peers.json is followed if it names this server alone", "[actors][reco
   CHECK(log_of(d.path()).entries.size() == 4);
   CHECK(read_identity(d.path())->cluster_id != 77);
 }
+
+TEST_CASE("peers.json stays away after a power failure", "[actors][recovery]") {
+  // Applied again, it would cut off the servers that joined meanwhile.
+  struct noted_files final : storage::file_system {
+    std::vector<std::string> calls;
+    storage::file_system& all = storage::posix_file_system();
+
+    result<std::unique_ptr<storage::file>> open(const std::string& path, storage::open_mode mode) override {
+      return all.open(path, mode);
+    }
+    status rename(const std::string& from, const std::string& to) override { return all.rename(from, to); }
+    status remove(const std::string& path) override {
+      calls.push_back("remove " + path);
+      return all.remove(path);
+    }
+    status sync_directory(const std::string& directory) override {
+      calls.push_back("sync " + directory);
+      return all.sync_directory(directory);
+    }
+    status make_directory(const std::string& directory) override { return all.make_directory(directory); }
+    result<std::vector<std::string>> list(const std::string& directory) override { return all.list(directory); }
+    result<std::optional<std::string>> read_if_there(const std::string& path) override {
+      return all.read_if_there(path);
+    }
+    result<std::unique_ptr<storage::file_lock>> lock(const std::string& directory) override {
+      return all.lock(directory);
+    }
+  } files;
+  scratch_folder d;
+  (void)survivor(d.path());
+  d.write("raft/peers.json", R"(["127.0.0.1:8303"])");
+  REQUIRE(follow_peers_file(d.path(), files).ok());
+  const std::string raft = std::string(d.path()) + "/raft";
+  CHECK(files.calls == std::vector<std::string>{"remove " + raft + "/peers.json", "sync " + raft});
+}

@@ -7,7 +7,6 @@
 #include <boost/json/parse.hpp>
 
 #include <algorithm>
-#include <filesystem>
 
 namespace belay::actors {
 
@@ -83,8 +82,8 @@ status recovery::carry_out() {
   return log_->append({std::move(batch)});
 }
 
-result<bool> follow_peers_file(const std::string& data_dir) {
-  const auto file = data_dir + "/raft/peers.json";
+result<bool> follow_peers_file(const std::string& data_dir, storage::file_system& files) {
+  const auto folder = data_dir + "/raft", file = folder + "/peers.json";
   const auto text = read_file_text_if_there(file);
   if (!text)
     return text.reason();
@@ -104,9 +103,12 @@ result<bool> follow_peers_file(const std::string& data_dir) {
                    "\"}]: start the other servers with empty data directories, and add them. Nothing was changed"};
   if (auto s = found->carry_out(); !s)
     return s.reason();
-  std::error_code gone;
-  if (!std::filesystem::remove(file, gone))
-    return failure{file + " was applied, but cannot be removed: " + gone.message()};
+  // Durably: after a power failure it would be applied again, and cut off the servers that joined.
+  auto removed = files.remove(file);
+  if (removed)
+    removed = files.sync_directory(folder);
+  if (!removed)
+    return failure{file + " was applied, but cannot be removed: " + removed.error()};
   return true;
 }
 

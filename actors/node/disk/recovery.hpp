@@ -42,7 +42,8 @@ private:
 /// Follows Consul's `raft/peers.json` in the data directory, if it exists: it must name only
 /// this server. Then the recovery is carried out and the file removed. Logs of several named
 /// servers need not agree, so only one of them can continue: the others start empty.
+/// @param files removes the file, durably
 /// @returns whether there was one; a failure if it cannot be followed: then nothing was changed
-result<bool> follow_peers_file(const std::string& data_dir);
+result<bool> follow_peers_file(const std::string& data_dir, storage::file_system& files = storage::posix_file_system());
 
 } // namespace belay::actors
