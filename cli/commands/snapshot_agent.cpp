@@ -17,7 +17,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <ostream>
 
@@ -29,6 +31,8 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::string_view name_begins = "belay-", name_ends = ".snap";
+// In milliseconds, the year 11,000. A larger number in a name is not that of a saved file.
+constexpr std::int64_t number_max = 285'000'000'000'000;
 
 struct agent_settings {
   std::chrono::milliseconds interval;
@@ -98,8 +102,11 @@ private:
   /// @returns false after printing an error
   asio::awaitable<bool> save() {
     const auto now = std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
-    const auto path = settings_.folder / (std::string(name_begins) + std::to_string(now.time_since_epoch().count()) +
-                                          std::string(name_ends));
+    std::int64_t number = now.time_since_epoch().count();
+    // The clock may have gone back: the newest file would be the first one to be removed.
+    if (const auto before = saved(); !before.empty())
+      number = std::max(number, before.back().first + 1);
+    const auto path = settings_.folder / (std::string(name_begins) + std::to_string(number) + std::string(name_ends));
     unverified_file file(path.string());
     api_request get{.method = "GET", .path = "/v1/snapshot", .query = query_};
     get.sink = [&](std::string_view piece) { return file.append(piece); };
@@ -125,25 +132,33 @@ private:
     co_return true;
   }
 
-  /// Removes the oldest files. Names have the same length for the next 250 years, so their order is
-  /// that of age.
-  void remove_old() {
-    std::vector<std::filesystem::path> found;
+  /// The saved files with the numbers in their names, the oldest first.
+  std::vector<std::pair<std::int64_t, std::filesystem::path>> saved() const {
+    std::vector<std::pair<std::int64_t, std::filesystem::path>> found;
     std::error_code ec;
     // Not a range-based loop: its ++ throws if the folder cannot be read any more.
     for (std::filesystem::directory_iterator one(settings_.folder, ec), end; !ec && one != end; one.increment(ec)) {
       const auto name = one->path().filename().string();
-      if (name.starts_with(name_begins) && name.ends_with(name_ends) &&
-          name.substr(name_begins.size(), name.size() - name_begins.size() - name_ends.size())
-                  .find_first_not_of("0123456789") == std::string::npos)
-        found.push_back(one->path());
+      if (name.size() <= name_begins.size() + name_ends.size() || !name.starts_with(name_begins) ||
+          !name.ends_with(name_ends) || !('0' <= name[name_begins.size()] && name[name_begins.size()] <= '9'))
+        continue;
+      const auto* digits = name.data() + name_begins.size();
+      const auto* behind = name.data() + name.size() - name_ends.size();
+      std::int64_t number = 0;
+      if (const auto read = std::from_chars(digits, behind, number);
+          read.ec == std::errc{} && read.ptr == behind && number < number_max)
+        found.emplace_back(number, one->path());
     }
     std::sort(found.begin(), found.end());
-    while (settings_.retain != 0 && found.size() > settings_.retain) {
-      if (!std::filesystem::remove(found.front(), ec))
-        error(terminal_, "Error removing " + found.front().string() + ": " + ec.message());
-      found.erase(found.begin());
-    }
+    return found;
+  }
+
+  void remove_old() {
+    const auto found = saved();
+    std::error_code ec;
+    for (std::size_t i = 0; settings_.retain != 0 && i + settings_.retain < found.size(); ++i)
+      if (const auto& path = found[i].second; !std::filesystem::remove(path, ec))
+        error(terminal_, "Error removing " + path.string() + ": " + ec.message());
   }
 
   asio::awaitable<void> watch() {
@@ -195,8 +210,8 @@ std::vector<command> snapshot_agent_commands() {
       {.name = "snapshot agent",
        .help = "Save snapshots periodically, keep the newest",
        .text = "Runs until it is interrupted. Start it on several machines: one of them holds a lock and saves, the\n"
-               "others wait. Files are named belay-TIME.snap, with the time in milliseconds since 1970. (`consul\n"
-               "snapshot agent` is part of Consul Enterprise.)",
+               "others wait. Files are named belay-TIME.snap, with the time in milliseconds since 1970, or a larger\n"
+               "number if the clock has gone back. (`consul snapshot agent` is part of Consul Enterprise.)",
        .formats = false,
        .flags = {{"interval", duration, "<duration>", "time between snapshots (default 1h); 0: once, without the lock"},
                  {"local-path", text, "<folder>", "folder of the files (default: the current folder)"},

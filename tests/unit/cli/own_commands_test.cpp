@@ -257,6 +257,25 @@ TEST_CASE("snapshot agent: saves once, and keeps the last ones", "[commands]") {
         "Error opening the folder of snapshots: open nowhere: no such file or directory\n");
 }
 
+// A clock that was years ahead was corrected: each new file was removed as the oldest one.
+TEST_CASE("snapshot agent: keeps what it has saved, although the clock went back", "[commands]") {
+  const working_directory here;
+  std::filesystem::create_directory("keep");
+  for (const auto* name : {"keep/belay-9000000000008.snap", "keep/belay-9000000000009.snap",
+                           "keep/belay-99999999999999999999.snap", "keep/belay-.snap", "keep/belay--7.snap"})
+    std::ofstream(name) << "x";
+  fake_node node({{200, archive_bytes()}});
+  const auto s =
+      run_cli({"snapshot", "agent", "-http-addr=" + node.address(), "-interval=0", "-retain=2", "-local-path=keep"});
+  CHECK(s.err == "");
+  CHECK(s.code == 0);
+  CHECK_FALSE(std::filesystem::exists("keep/belay-9000000000008.snap"));
+  CHECK(std::filesystem::exists("keep/belay-9000000000009.snap"));
+  CHECK(std::filesystem::file_size("keep/belay-9000000000010.snap") == archive_bytes().size());
+  for (const auto* other : {"keep/belay-99999999999999999999.snap", "keep/belay-.snap", "keep/belay--7.snap"})
+    CHECK(std::filesystem::exists(other));
+}
+
 namespace {
 
 std::filesystem::perms permissions_of(const std::string& path) {
