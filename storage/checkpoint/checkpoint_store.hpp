@@ -121,7 +121,7 @@ public:
   load_changes(const std::function<void(log_index index, std::uint64_t effect, std::string_view value)>& row) = 0;
 
   // ---- outgoing snapshots: a file (snapshot_file.hpp) made from the checkpoint on first
-  // request. Later commits do not change it. Some of the newest are kept.
+  // request. Later commits do not change it. Some are kept: those that were read last.
   struct chunk {
     raft::snapshot_meta meta;
     payload bytes;

@@ -448,10 +448,15 @@ status lmdb_checkpoint::freeze(const checkpoint_info& now) {
 }
 
 result<lmdb_checkpoint::frozen_view*> lmdb_checkpoint::frozen(log_index index) {
+  const auto is_read = [&](auto view) {
+    std::rotate(view, view + 1, frozen_.end()); // the last one to be replaced
+    return &frozen_.back();
+  };
   if (!index.is_zero()) {
-    for (auto& view : frozen_)
-      if (view.meta.index == index)
-        return &view;
+    const auto view =
+        std::find_if(frozen_.begin(), frozen_.end(), [&](const auto& v) { return v.meta.index == index; });
+    if (view != frozen_.end())
+      return is_read(view);
     return failure{"the snapshot at index " + to_string(index) + " no longer exists"};
   }
   auto now = info();
@@ -459,9 +464,11 @@ result<lmdb_checkpoint::frozen_view*> lmdb_checkpoint::frozen(log_index index) {
     return now.reason();
   if (!*now)
     return failure{"there is no checkpoint yet"};
-  if (frozen_.empty() || frozen_.back().meta != (*now)->meta)
-    if (auto s = freeze(**now); !s)
-      return s.reason();
+  const auto view = std::find_if(frozen_.begin(), frozen_.end(), [&](const auto& v) { return v.meta == (*now)->meta; });
+  if (view != frozen_.end())
+    return is_read(view);
+  if (auto s = freeze(**now); !s)
+    return s.reason();
   INVARIANT(!frozen_.empty());
   INVARIANT(frozen_.back().meta == (*now)->meta);
   return &frozen_.back();

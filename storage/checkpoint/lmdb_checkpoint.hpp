@@ -42,7 +42,7 @@ struct lmdb_checkpoint_options {
   /// Maximum: then commits fail for lack of space.
   std::uint64_t map_bytes_max = 256ull << 30;
   /// Snapshots kept, so that a slow follower can finish one while another begins the next; at least
-  /// 1.
+  /// 1. A new one replaces the one that was not read for longest.
   std::size_t frozen_max = 2;
   file_system* files = nullptr; ///< null: the operating system's
   /// For tests: called when a commit or a new file is durable, before it is proven.
@@ -133,7 +133,7 @@ private:
   older_generation older_;
   enum class fallback : std::uint8_t { none, commit_before, older } fallen_back_ = fallback::none;
   kept_window kept_;
-  std::deque<frozen_view> frozen_; ///< oldest first
+  std::deque<frozen_view> frozen_; ///< the one that was read last at the end
   std::optional<incoming_snapshot> incoming_;
 };
 

@@ -449,12 +449,31 @@ TEST_CASE("a follower continues with the snapshot it started, while new checkpoi
   }
   CHECK(load(*to) == expected);
   CHECK(index_of(*to) == 1);
-  // Two are kept; the third one replaces the first.
+  // Two are kept; the third one replaces the one that was not read for longest.
   must(commit(*from, varied(3, 100, random)));
   REQUIRE(from->read_snapshot(log_index{}, 0, 10).ok());
-  CHECK(from->read_snapshot(log_index{2}, 0, 10).ok());
-  CHECK(from->read_snapshot(log_index{1}, 0, 10).error().find("no longer exists") != std::string::npos);
+  CHECK(from->read_snapshot(log_index{1}, 0, 10).ok());
+  CHECK(from->read_snapshot(log_index{2}, 0, 10).error().find("no longer exists") != std::string::npos);
   CHECK_FALSE(from->read_snapshot(log_index{3}, 1 << 30, 10).ok());
+}
+
+// Archives are saved more often than a follower with a slow connection receives a snapshot. It
+// began anew each time that two of them had replaced its own, and never caught up.
+TEST_CASE("a snapshot that is being read is not replaced by those of archives") {
+  scratch_folder scratch;
+  seeded_random random(9);
+  auto store = open_store(scratch.path());
+  must(commit(*store, varied(1, 500, random)));
+  REQUIRE(store->read_snapshot(log_index{}, 0, 100).ok());
+  for (std::uint64_t archive = 2; archive < 8; ++archive) {
+    must(commit(*store, varied(archive, 50, random)));
+    REQUIRE(store->read_snapshot(log_index{}, 0, 100)->meta.index == log_index{archive});
+    REQUIRE(store->read_snapshot(log_index{1}, archive * 100, 100).ok());
+  }
+  std::size_t files = 0;
+  for ([[maybe_unused]] const auto& one : fs::directory_iterator(scratch / "snapshots"))
+    ++files;
+  CHECK(files == 2);
 }
 
 TEST_CASE("the same checkpoint is frozen once, an empty one never") {
