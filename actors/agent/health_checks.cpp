@@ -88,6 +88,10 @@ health_checks_actor::behavior_type health_checks::make_behavior() {
       [this](stop_atom) {
         if (probes_ != nullptr)
           probes_->stop();
+        keeping_ = false;
+        keep_more();
+        if (node_actors_->registration_keeper) // only now: it handles its mailbox first
+          send(node_actors_->registration_keeper, stop_atom::value);
         quit();
       },
       [this](const agent_call& c) { on_call(c); },
@@ -111,6 +115,8 @@ health_checks_actor::behavior_type health_checks::make_behavior() {
         if (!k.error.empty())
           log::error("health_checks", "registrations not stored; a restart will lose them", {{"error", k.error}});
         kept_ = std::max(kept_, k.token);
+        keeping_ = false;
+        keep_more();
         answer_settled();
       },
       [this](change_definitions& c) {
@@ -222,7 +228,6 @@ void health_checks::carry_out(waiting_answer* waiting) {
 std::uint64_t health_checks::keep(std::vector<agent::stored_change> changes) {
   if (changes.empty() || !node_actors_->registration_keeper)
     return 0;
-  keep_registrations k;
   bool durable = false;
   for (const auto& c : changes) {
     std::string bytes;
@@ -230,13 +235,25 @@ std::uint64_t health_checks::keep(std::vector<agent::stored_change> changes) {
       bytes = wire::encode_registration(*s);
     else if (const auto* check = std::get_if<agent::stored_check>(&c.now))
       bytes = wire::encode_registration(*check, wall_ms());
-    k.files.emplace_back(file_name(c.what), std::move(bytes));
+    const auto [place, fresh] = place_in_unsent_.try_emplace(file_name(c.what), unsent_.files.size());
+    if (fresh)
+      unsent_.files.emplace_back(place->first, std::move(bytes));
+    else
+      unsent_.files[place->second].second = std::move(bytes);
     durable = durable || c.durable;
   }
-  k.token = durable ? ++tokens_ : 0;
-  const auto token = k.token;
-  send(node_actors_->registration_keeper, std::move(k));
+  const auto token = durable ? ++tokens_ : 0;
+  unsent_.token = std::max(unsent_.token, token);
+  keep_more();
   return token;
+}
+
+void health_checks::keep_more() {
+  if (keeping_ || unsent_.files.empty() || !node_actors_->registration_keeper)
+    return;
+  keeping_ = true;
+  place_in_unsent_.clear();
+  send(node_actors_->registration_keeper, std::exchange(unsent_, {}));
 }
 
 void health_checks::answer_settled() {

@@ -121,6 +121,7 @@ private:
   bool name_is_handed_over() const;
   void compare_if_due();
   std::uint64_t keep(std::vector<agent::stored_change> changes);
+  void keep_more();
   void answer_settled();
   void end_wait_of(request_id id);
   /// Answers the parked queries; if `changed` is false, only those past their deadlines.
@@ -178,6 +179,11 @@ private:
   std::vector<waiting_answer> waiting_answers_;
   std::map<std::uint64_t, in_flight> in_flight_;
   std::uint64_t tokens_ = 0, kept_ = 0;
+  /// For the registration_keeper after its response: the newest content of each file, so that a
+  /// disk that is slower than the clients takes no memory for each request.
+  keep_registrations unsent_;
+  std::map<std::string, std::size_t> place_in_unsent_; ///< by file
+  bool keeping_ = false;                               ///< the keeper has not responded yet
   agent::local_time retry_at_{0}, compare_at_{0};
   std::optional<comparison> comparing_;
 

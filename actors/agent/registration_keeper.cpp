@@ -49,7 +49,7 @@ void registration_keeper::keep(const keep_registrations& k) {
     note(replace(directory_ + "/" + name, bytes, k.token != 0));
   if (k.token != 0)
     note(storage::posix_file_system().sync_directory(directory_));
-  if (node_actors_->health_checks && (k.token != 0 || !answer.error.empty()))
+  if (node_actors_->health_checks)
     send(node_actors_->health_checks, std::move(answer));
 }
 

@@ -81,8 +81,7 @@ void agent_composition::stop(const std::function<void()>& drained) {
   drained();
   if (node_actors_->audit_log)
     end(node_actors_->audit_log);
-  end(node_actors_->health_checks);
-  end(node_actors_->registration_keeper);
+  end(node_actors_->health_checks); // which ends the registration_keeper
   end(node_actors_->raft_peer);
   end(node_actors_->fsm);
 }

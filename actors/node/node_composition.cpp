@@ -118,9 +118,7 @@ void node_composition::stop(const std::function<void()>& drained) {
   if (node_actors_->audit_log) // it has the gateway's last lines
     end(node_actors_->audit_log);
   // Ends them in the order in which data passes them; each still handles its mailbox.
-  end(node_actors_->health_checks);
-  if (node_actors_->registration_keeper)
-    end(node_actors_->registration_keeper);
+  end(node_actors_->health_checks); // which ends the registration_keeper
   end(node_actors_->raft_peer);
   end(node_actors_->peer_link);
   if (node_actors_->keyring_keeper)

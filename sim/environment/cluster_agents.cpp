@@ -155,7 +155,7 @@ actors::registration_keeper_actor cluster::spawn_keeper(std::size_t index, const
             kept.erase(file);
           else
             kept.insert_or_assign(file, bytes);
-        if (k.token != 0 && node_actors->health_checks)
+        if (node_actors->health_checks)
           caf::anon_send(node_actors->health_checks, actors::registrations_kept{k.token, {}});
       });
 }
