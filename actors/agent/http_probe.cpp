@@ -37,6 +37,8 @@ constexpr std::size_t head_bytes_max = 1u << 20;
 constexpr std::size_t reason_bytes_max = 1000;
 constexpr std::size_t field_bytes_max = 65'000;
 constexpr std::size_t piece_bytes = 8192;
+// Beast keeps the line of a chunk and trailers until they are complete. Go allows 4 KiB for each.
+constexpr std::size_t unparsed_bytes_max = 64u << 10;
 
 /// The head as Beast's parser expects it: CR LF after each line, and a space after the code of the
 /// status line.
@@ -371,7 +373,7 @@ private:
     received_.erase(0, used);
     if (body_.size() > output_limit()) // Consul's ring buffer keeps the end
       body_.erase(0, body_.size() - output_limit());
-    const bool broken = wrong && wrong != beast::http::error::need_more;
+    const bool broken = (wrong && wrong != beast::http::error::need_more) || received_.size() > unparsed_bytes_max;
     if (!e && !broken && !parser_->is_done() && body_bytes_ <= body_bytes_max)
       return true;
     on_answer();

@@ -248,6 +248,37 @@ TEST_CASE("a redirect whose body does not arrive ends its HTTP check at the time
   CHECK(e == boost::asio::error::would_block);
 }
 
+// Such bytes were all kept until the timeout: one check took 9 GB, and its end stopped the thread for
+// seconds.
+TEST_CASE("an HTTP check ends when the line of a chunk or a trailer has no end", "[probes]") {
+  const std::string begin = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+  constexpr std::size_t sent_max = 64u << 20; // buffers of the system take a few MiB
+  for (const std::string endless : {"5;", "2\r\nup\r\n5;", "2\r\nup\r\n0\r\nX-More: "}) {
+    CAPTURE(endless);
+    boost::asio::io_context loop;
+    tcp::acceptor acceptor(loop, {boost::asio::ip::address_v4::loopback(), 0});
+    std::size_t sent = 0;
+    std::thread server([&] {
+      tcp::socket client(loop);
+      acceptor.accept(client);
+      boost::asio::streambuf received;
+      boost::system::error_code e;
+      boost::asio::read_until(client, received, "\r\n\r\n", e);
+      boost::asio::write(client, boost::asio::buffer(begin + endless), e);
+      for (const std::string more(65536, 'x'); !e && sent < sent_max;)
+        sent += boost::asio::write(client, boost::asio::buffer(more), e);
+    });
+    auto c = check_every_second();
+    c.http = "http://127.0.0.1:" + std::to_string(acceptor.local_endpoint().port()) + "/";
+    c.timeout_ns = std::chrono::nanoseconds(20s).count();
+    const auto v = run(c);
+    server.join();
+    CHECK(v.status == "passing"); // as in Consul: the status has arrived
+    CHECK(v.output.find("200 OK") != std::string::npos);
+    CHECK(sent < sent_max);
+  }
+}
+
 TEST_CASE("an HTTP check with POST follows a 303 without a body, with the right headers", "[probes][redirects]") {
   text_server server({http_answer("303 See Other", "", "Location: /there\r\n"), http_answer("200 OK", "x")});
   auto c = check_every_second();
