@@ -29,6 +29,9 @@ CASES = [
 
     ("calls", "m.shellWord(\"it's\")", "'it'\\''s'"),
     ("calls", "[m.shellWord('a/b-c.d'), m.shellWord(''), m.shellWord('$(x)')]", ["a/b-c.d", "''", "'$(x)'"]),
+    # A key of a terminal in a name stays a text, also when it is pasted; U+0003 would end the line, and what follows would run.
+    ("calls", "[m.shellWord('a\\x03b'), m.shellWord(\"it's\\x1b[201~\\\\\"), m.shellWord('a\\nb'), m.shellWord('a\\n\\u202eb'), m.shellWord('\\x80')]",
+     ["$'a\\x03b'", "$'it\\'s\\x1b[201~\\\\'", "'a\nb'", "$'a\\n\\u202eb'", "$'\\u0080'"]),
     ("calls", "m.target('/v1/kv/a', { cas: 0, raw: true, flags: undefined, dc: null, filter: 'a == \"b\"' })", "/v1/kv/a?cas=0&raw&filter=a%20%3D%3D%20%22b%22"),
     ("calls", "m.pathOf('a b/ü/?')", "a%20b/%C3%BC/%3F"),
     # A browser or a server makes other names of these.
@@ -54,6 +57,11 @@ CASES = [
     ("calls", "m.asCurl({ path: '/v1/x', follows: true, headers: { Accept: 'text/event-stream' } }, { origin: 'http://h:1' })",
      "curl -sS -H 'Accept: text/event-stream' -N http://h:1/v1/x"),
     ("calls", "m.asCurl({ method: 'PUT', path: '/v1/kv/a', body: new Uint8Array([255]) }, { origin: 'http://h:1' })", "curl -sS -X PUT --data-binary @FILE http://h:1/v1/kv/a"),
+    # curl reads a file for @NAME.
+    ("calls", "m.asCurl({ method: 'PUT', path: '/v1/kv/a', body: '@/etc/passwd' }, { origin: 'http://h:1' })", "curl -sS -X PUT --data-raw @/etc/passwd http://h:1/v1/kv/a"),
+    # A key with the name of an option would send the token to another server.
+    ("calls", "[m.operands('a', 'b'), m.operands('-http-addr=http://h'), m.putWords('-http-addr=http://h', 'v', '-cas'), m.putWords('k', '-5')]",
+     [["a", "b"], ["--", "-http-addr=http://h"], ["kv", "put", "-cas", "--", "-http-addr=http://h", "v"], ["kv", "put", "--", "k", "-5"]]),
     ("calls", "[m.asBelay(['kv', 'put', '-cas', 'a', 'b c'], { origin: 'http://127.0.0.1:8500' }), m.asBelay(null, { origin: 'x' })]", ["belay kv put -cas a 'b c'", None]),
     ("calls", "m.asBelay(['kv', 'get', '-keys', 'a/'], { origin: 'https://h:8501' })", "BELAY_HTTP_ADDR=https://h:8501 belay kv get -keys a/"),
     ("calls", "[m.putWords('k', 'v', '-cas'), m.putWords('k', '@x'), m.putWords('k', '-')]", [["kv", "put", "-cas", "k", "v"], ["kv", "put", "-base64", "k", "QHg="], ["kv", "put", "-base64", "k", "LQ=="]]),

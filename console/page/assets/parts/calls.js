@@ -1,12 +1,20 @@
 // A call of the API, in the form of the console, and for use elsewhere: with curl, or with the
 // program `belay`. Nothing here uses the page: tests/console/parts_test.py runs it.
 
-import { toBase64 } from './format.js';
+import { toBase64, unseen, visible } from './format.js';
 
-/** A word of a shell, quoted if needed. */
+/**
+ * A word of a shell, quoted if needed. A control character in a name would act as a key of the
+ * terminal, also within quotes: such words are written as bash and zsh understand them.
+ */
 export function shellWord(text) {
-  return /^[A-Za-z0-9_@%+=:,./-]+$/.test(text) ? text : `'${String(text).replaceAll("'", "'\\''")}'`;
+  if (/^[A-Za-z0-9_@%+=:,./-]+$/.test(text)) return text;
+  if (!unseen(text)) return `'${String(text).replaceAll("'", "'\\''")}'`;
+  return `$'${visible(String(text).replace(/[\\']/g, '\\$&'))}'`;
 }
+
+/** Words that are no options, whatever they begin with. A key could be named like one. */
+export const operands = (...words) => (words.some((word) => word.startsWith('-')) ? ['--', ...words] : words);
 
 /** A name with its slashes, each part escaped: for places of the console. For a path of the API: pathOf(). */
 export const escaped = (name) => name.split('/').map(encodeURIComponent).join('/');
@@ -56,7 +64,8 @@ export function asCurl(call, where) {
   if (call.follows) words.push('-N');
   if (call.body !== undefined) {
     const body = bodyText(call.body);
-    if (body !== null && printable(body)) words.push('--data-binary', shellWord(body));
+    // For curl, @ would be the name of a file.
+    if (body !== null && printable(body)) words.push(body.startsWith('@') ? '--data-raw' : '--data-binary', shellWord(body));
     else words.push('--data-binary', '@FILE');
   }
   words.push(shellWord(where.origin + target(call.path, call.parameters)));
@@ -87,5 +96,5 @@ export function asBelay(words, where) {
 /** Words of `belay kv put`. A value that the program would take for a file name, or for its input, is sent as base64. */
 export function putWords(key, value, ...options) {
   const plain = value !== '-' && !value.startsWith('@');
-  return ['kv', 'put', ...options, ...(plain ? [] : ['-base64']), key, plain ? value : toBase64(new TextEncoder().encode(value))];
+  return ['kv', 'put', ...options, ...(plain ? [] : ['-base64']), ...operands(key, plain ? value : toBase64(new TextEncoder().encode(value)))];
 }

@@ -46,6 +46,18 @@ export function figure(n) {
 /** The first of an ID's groups, which distinguishes IDs of one list. */
 export const shortId = (id) => (id && id.length === 36 ? id.slice(0, 8) : id || '');
 
+// Control characters, and those that are invisible or change the direction of other text.
+const unseenCharacters = /[\0-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+
+/** Whether it has such characters, apart from line breaks and tabs. */
+export const unseen = (text) => String(text).replace(/[\n\t]/g, '').search(unseenCharacters) >= 0;
+
+/** The text with such characters as `\n`, `\x1b` or `\u202e`. */
+export const visible = (text) => String(text).replace(unseenCharacters, (c) => {
+  const number = c.charCodeAt(0).toString(16);
+  return { '\n': '\\n', '\t': '\\t' }[c] ?? (number.length <= 2 && c < '\x80' ? `\\x${number.padStart(2, '0')}` : `\\u${number.padStart(4, '0')}`);
+});
+
 // ---- values
 
 export function fromBase64(text) {

@@ -4,7 +4,7 @@ import { asText, counted, fromBase64, shortId } from '../parts/format.js';
 import { button, empty, field, h, panel, refill, refusal, table } from '../parts/dom.js';
 import { hidden, partly } from '../parts/access.js';
 import { ask, copyCall } from '../parts/dialog.js';
-import { pathOf } from '../parts/calls.js';
+import { operands, pathOf } from '../parts/calls.js';
 import { watch } from '../parts/link.js';
 
 export function show(main) {
@@ -41,7 +41,7 @@ export function show(main) {
       }),
       belay: () => {
         const only = [['node', node], ['service', service], ['tag', tag]].filter(([, input]) => input.value);
-        return ['event', `-name=${name.value}`, ...only.map(([option, input]) => `-${option}=${input.value}`), ...(payload.value ? [payload.value] : [])];
+        return ['event', `-name=${name.value}`, ...only.map(([option, input]) => `-${option}=${input.value}`), ...(payload.value ? operands(payload.value) : [])];
       },
     });
   }

@@ -10,7 +10,7 @@ import { call, complaint, streamProblem } from '../parts/api.js';
 import { Detail } from '../parts/detail.js';
 import { ask, copyCall } from '../parts/dialog.js';
 import { announce } from '../parts/announce.js';
-import { isOdd, putWords } from '../parts/calls.js';
+import { isOdd, operands, putWords } from '../parts/calls.js';
 import { levelOf, lookBelow, writeKey } from '../parts/key_names.js';
 import { follow } from '../parts/link.js';
 import { to } from '../parts/places.js';
@@ -37,7 +37,7 @@ export function show(main, rest) {
     h('div', { class: 'head' }, h('h1', {}, 'Keys'), says,
       button('New key', () => create(), 'main')),
     h('div', { class: 'split tree' },
-      panel('Tree', [filter, search, copyCall('One level of the tree', () => listing(folder()), () => ['kv', 'get', '-keys', '-separator=/', folder()])], box.element),
+      panel('Tree', [filter, search, copyCall('One level of the tree', () => listing(folder()), () => ['kv', 'get', '-keys', '-separator=/', ...operands(folder())])], box.element),
       detail.element));
 
   const folder = () => chosen.slice(0, chosen.lastIndexOf('/') + 1);

@@ -4,7 +4,7 @@ import { count, counted } from '../parts/format.js';
 import { button, empty, facts, h, panel, refill } from '../parts/dom.js';
 import { call, complaint } from '../parts/api.js';
 import { ask, copyCall } from '../parts/dialog.js';
-import { isOdd } from '../parts/calls.js';
+import { isOdd, operands } from '../parts/calls.js';
 import { deleteBelow, lookBelow, namesBelow } from '../parts/key_names.js';
 
 const previewed = 20;
@@ -15,7 +15,7 @@ export function showFolder(box, prefix, tree) {
   const folders = names.filter((n) => n.endsWith('/') && n !== prefix).length;
   const looked = lookBelow(prefix);
   refill(box, panel(prefix,
-    [copyCall(`All keys under ${prefix}`, looked, isOdd(prefix) ? null : ['kv', 'get', '-keys', prefix]),
+    [copyCall(`All keys under ${prefix}`, looked, isOdd(prefix) ? null : ['kv', 'get', '-keys', ...operands(prefix)]),
       button('Delete all keys', () => remove(prefix), 'danger')],
     h('div', { class: 'inside' }, facts(['Keys at this level', count(names.length - folders)], ['Folders at this level', count(folders)]))));
   return () => {};
@@ -30,7 +30,7 @@ async function remove(prefix) {
     inputs: [preview, h('label', { class: 'choice' }, confirmed, 'I understand that these keys will be deleted')],
     check: () => (all === null ? 'Counting the keys first …' : confirmed.checked ? '' : 'Confirm above to continue.'),
     call: () => deleteBelow(prefix),
-    belay: () => (isOdd(prefix) ? null : ['kv', 'delete', '-recurse', prefix]),
+    belay: () => (isOdd(prefix) ? null : ['kv', 'delete', '-recurse', ...operands(prefix)]),
     done: () => { location.hash = '#/keys'; },
   });
   try {

@@ -6,7 +6,7 @@ import { button, empty, facts, field, h, panel, refill, refusal, table, tag } fr
 import { call, complaint } from '../parts/api.js';
 import { ask, copyCall } from '../parts/dialog.js';
 import { announce } from '../parts/announce.js';
-import { escaped, isOdd, putWords, target } from '../parts/calls.js';
+import { escaped, isOdd, operands, putWords, target } from '../parts/calls.js';
 import { deleteKey, lookAtKey, writeKey } from '../parts/key_names.js';
 import { watch } from '../parts/link.js';
 import { to } from '../parts/places.js';
@@ -43,7 +43,7 @@ export function showKey(box, key) {
 
   function drawTop() {
     refill(top, panel(key,
-      [copyCall(key, odd ? looked : { ...looked, parameters: { raw: true } }, odd ? null : ['kv', 'get', key]),
+      [copyCall(key, odd ? looked : { ...looked, parameters: { raw: true } }, odd ? null : ['kv', 'get', ...operands(key)]),
         button('Delete', remove, 'danger')],
       h('div', { class: 'inside' }, facts(
         ['Size', bytes(data().length)], ['Modified at index', entry.ModifyIndex], ['Created at index', entry.CreateIndex], ['Flags', entry.Flags],
@@ -113,7 +113,7 @@ export function showKey(box, key) {
       title: `Delete ${key}`, verb: 'Delete', danger: true,
       explain: h('p', {}, `The key is deleted only if it has not changed since index ${index}.`, entry.Session && ` Session ${entry.Session} loses its lock.`),
       call: () => deleteKey(key, index),
-      belay: () => !odd && ['kv', 'delete', '-cas', `-modify-index=${index}`, key],
+      belay: () => !odd && ['kv', 'delete', '-cas', `-modify-index=${index}`, ...operands(key)],
     });
   }
 
@@ -125,7 +125,7 @@ export function showKey(box, key) {
     } catch (refused) {
       return refill(history, panel('History', null, empty(refused.status === 404 || refused.status === 410 ? forgotten : complaint(refused))));
     }
-    refill(history, panel('History', copyCall(`History of ${key}`, history_, ['kv', 'history', key]),
+    refill(history, panel('History', copyCall(`History of ${key}`, history_, ['kv', 'history', ...operands(key)]),
       !rows.length ? empty(forgotten) : table('Changes, newest first', ['Index #', 'Change', 'Value', '(Actions)'],
         rows.slice(0, 50).map((r) => h('tr', { 'data-key': r.ID },
           h('th', { scope: 'row', class: 'number' }, r.Index), h('td', {}, r.Event === 'set' ? 'set' : tag(r.Event, 'warn')),
@@ -145,7 +145,7 @@ export function showKey(box, key) {
     ask({
       title: `Restore ${key} from index ${r.Index}`, verb: 'Restore', explain: h('p', {}, `The value of index ${r.Index} is written only if the key has not changed since index ${index}.`),
       call: () => writeKey(key, fromBase64(r.Value), index, r.Flags),
-      belay: () => ['kv', 'revert', `-to=${r.Index}`, key],
+      belay: () => ['kv', 'revert', `-to=${r.Index}`, ...operands(key)],
     });
   }
 

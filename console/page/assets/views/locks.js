@@ -8,7 +8,7 @@ import { hidden, onAccess, partly } from '../parts/access.js';
 import { complaint } from '../parts/api.js';
 import { resources } from '../parts/claims.js';
 import { copyCall } from '../parts/dialog.js';
-import { target } from '../parts/calls.js';
+import { operands, target } from '../parts/calls.js';
 import { watch } from '../parts/link.js';
 import { heldFor } from '../parts/held_for.js';
 import { onMetrics } from '../parts/samples.js';
@@ -62,7 +62,7 @@ export function show(main, rest) {
     says.textContent = problem || `${counted(all.length, 'name')}${more ? ' in the first 1,000 rows: enter a prefix to see the others' : ''}, ${count(waiting)} waiting${partly('key')}`;
     refill(list, panel('All',
       [h('label', { class: 'choice' }, onlyQueues, 'With a queue'), prefix,
-        copyCall('This list', claimsCall(), ['claims', 'list', ...(prefix.value ? [prefix.value] : [])])],
+        copyCall('This list', claimsCall(), ['claims', 'list', ...(prefix.value ? operands(prefix.value) : [])])],
       problem ? h('p', { class: 'empty error' }, problem)
         : !shown.length ? empty(locks ? nothing() : 'Loading locks of keys …')
           : [table('Locks and their queues',

@@ -123,7 +123,7 @@ function showSession(box, id) {
 
   function drawEnd(answer) {
     const e = answer.status === 200 ? answer.body : null;
-    refill(top, panel(e?.Name || shortId(id), [tag('ended', 'warn'), copyCall(`Why ${id} ended`, why, ['session', 'why', id])],
+    refill(top, panel(e?.Name || shortId(id), [tag('ended', 'warn'), copyCall(`Why ${id} ended`, why, ['session', 'explain', id])],
       !e ? empty(answer.status === 404 ? hidden('session of this ID', 'session') || 'No such session. Only the last 10,000 ended sessions are remembered, since claims were first used.' : complaint(answer))
         : h('div', { class: 'inside' }, facts(['ID', h('span', { class: 'mono' }, id), true], ['Cause', e.Cause === 'ttl' ? 'not renewed within its TTL' : e.Cause],
           ['Ended', [since(e.EndedMsAgo, performance.now() - (Date.now() - answer.at)), ' ago']], ['Node', e.Node], ['At index', e.Index],
