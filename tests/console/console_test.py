@@ -611,6 +611,19 @@ def tokens(browser, binary, folder, pictures):
         page.wait_text("it is not shown again")
         secret = page.run("document.querySelector('dialog[open] pre').textContent")
         in_dialog(page, "Done")
+        # The list of the page is older than a change by another client: saving must not undo that.
+        all_tokens = json.loads(server.ask("GET", "/v1/acl/tokens")[1])
+        accessor = next(t["AccessorID"] for t in all_tokens if [p["Name"] for p in t.get("Policies") or []] == ["readers"])
+        row = f"document.querySelector('tr[data-key=\"{accessor}\"] button')"
+        page.wait(row, "the token in the list")
+        server.ask("PUT", "/v1/acl/policy", json.dumps({"Name": "later"}).encode())
+        server.ask("PUT", f"/v1/acl/token/{accessor}", json.dumps({"Policies": [{"Name": "readers"}, {"Name": "later"}]}).encode())
+        page.run(f"{row}.click()")
+        page.wait("document.querySelector('dialog[open] fieldset')", "the policies of the token")
+        in_dialog(page, "Save")
+        page.wait("!document.querySelector('dialog[open]')", "the end of the dialog")
+        linked = json.loads(server.ask("GET", f"/v1/acl/token/{accessor}")[1])["Policies"]
+        check(sorted(p["Name"] for p in linked) == ["later", "readers"], "saving a token keeps a policy that another client has linked")
         click(page, "Log out")
         page.wait_text("Not logged in")
         log_in(secret)

@@ -21,13 +21,17 @@ export async function showManagement(box, off) {
   const [tokens, policies, roles] = await Promise.all(['/v1/acl/tokens', '/v1/acl/policies', '/v1/acl/roles'].map(ask_));
   const denied = tokens.refused?.status === 403;
   if (tokens.refused) return refill(box, panel('Management', null, empty(denied ? 'With acl:read you can see tokens, policies and roles here, and with acl:write change them.' : complaint(tokens.refused))));
+  // Without these lists a change would drop what is not shown.
+  const failed = [policies, roles].find((answer) => answer.refused);
+  if (failed) return refill(box, panel('Management', null, empty(complaint(failed.refused))));
   const again = () => showManagement(box, off);
   refill(box, h('div', { class: 'stack' },
-    tokenList(tokens.rows, policies.rows || [], roles.rows || [], again), policyList(policies.rows || [], again), roleList(roles.rows || [], policies.rows || [], again)));
+    tokenList(tokens.rows, policies.rows, roles.rows, again), policyList(policies.rows, again), roleList(roles.rows, policies.rows, again)));
 }
 
 const names = (list) => (list || []).map((p) => p.Name).join(', ');
-const choices = (rows, chosen = []) => rows.map((r) => ({ row: r, box: h('input', { type: 'checkbox', checked: chosen.some((c) => c.ID === r.ID) }) }));
+/** Also those that were linked since the list was read: saving keeps them. */
+const choices = (rows, chosen) => [...rows, ...(chosen || []).filter((c) => !rows.some((r) => r.ID === c.ID))].map((r) => ({ row: r, box: h('input', { type: 'checkbox', checked: (chosen || []).some((c) => c.ID === r.ID) }) }));
 const choiceFields = (legend, all) => all.length > 0 && h('fieldset', {}, h('legend', {}, legend), h('div', { class: 'row' }, all.map((c) => h('label', { class: 'choice' }, c.box, c.row.Name))));
 const chosenOf = (all) => all.filter((c) => c.box.checked).map((c) => ({ ID: c.row.ID, Name: c.row.Name }));
 
@@ -38,7 +42,7 @@ function tokenList(tokens, policies, roles, again) {
       tokens.map((t) => h('tr', { 'data-key': t.AccessorID },
         h('th', { scope: 'row', class: 'mono', title: t.AccessorID }, shortId(t.AccessorID)), h('td', { class: 'wrap' }, t.Description),
         h('td', {}, [names(t.Policies), names(t.Roles)].filter(Boolean).join(', ') || h('span', { class: 'quiet' }, 'none')), h('td', {}, t.ExpirationTime || 'never'),
-        h('td', {}, h('div', { class: 'row end' }, button('Edit', () => edit(t)), t.AccessorID !== anonymous && button('Delete', () => remove(t), 'danger')))))));
+        h('td', {}, h('div', { class: 'row end' }, button('Edit', () => prepare(`Token ${shortId(t.AccessorID)}`, () => edit(t.AccessorID))), t.AccessorID !== anonymous && button('Delete', () => remove(t), 'danger')))))));
 
   function inputs(t) {
     const description = h('input', { type: 'text', value: t.Description || '' });
@@ -62,7 +66,8 @@ function tokenList(tokens, policies, roles, again) {
     });
   }
 
-  function edit(t) {
+  async function edit(accessor) {
+    const { body: t } = await call({ path: `/v1/acl/token/${accessor}` }); // the list may be old
     const i = inputs(t);
     ask({
       title: `Token ${shortId(t.AccessorID)}`, verb: 'Save', inputs: i.fields,
@@ -128,9 +133,10 @@ function roleList(roles, policies, again) {
   return panel('Roles', [copyCall('All roles', looked, ['acl', 'role', 'list']), button('New role', () => edit(null), 'main')],
     !roles.length ? empty('No roles yet. A role groups policies under one name: create one with New role.') : table('Roles', ['Name', 'Description', 'Policies', '(Actions)'],
       roles.map((r) => h('tr', { 'data-key': r.ID }, h('th', { scope: 'row' }, r.Name), h('td', { class: 'wrap' }, r.Description), h('td', {}, names(r.Policies)),
-        h('td', {}, h('div', { class: 'row end' }, button('Edit', () => edit(r)), button('Delete', () => remove(r), 'danger')))))));
+        h('td', {}, h('div', { class: 'row end' }, button('Edit', () => prepare(`Role ${r.Name}`, () => edit(r))), button('Delete', () => remove(r), 'danger')))))));
 
-  function edit(r) {
+  async function edit(listed) {
+    const r = listed && (await call({ path: `/v1/acl/role/${listed.ID}` })).body;
     const name = h('input', { type: 'text', value: r?.Name || '' }), description = h('input', { type: 'text', value: r?.Description || '' });
     const of = choices(policies, r?.Policies);
     ask({
