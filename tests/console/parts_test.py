@@ -62,6 +62,10 @@ CASES = [
     # A key with the name of an option would send the token to another server.
     ("calls", "[m.operands('a', 'b'), m.operands('-http-addr=http://h'), m.putWords('-http-addr=http://h', 'v', '-cas'), m.putWords('k', '-5')]",
      [["a", "b"], ["--", "-http-addr=http://h"], ["kv", "put", "-cas", "--", "-http-addr=http://h", "v"], ["kv", "put", "--", "k", "-5"]]),
+    # Flags have 64 bits: saving a key, or releasing its lock, keeps them.
+    ("answer", r"""m.parseJson('[{"Key":"\\"Flags\\":9007199254740993,","Flags":18446744073709551615},{"Flags": 9007199254740993, "Value":"x"},{"Flags":42}]').map((k) => [k.Key, k.Flags])""",
+     [['"Flags":9007199254740993,', "18446744073709551615"], [None, "9007199254740993"], [None, 42]]),
+    ("calls", "m.toJson([{ KV: { Value: '\"Flags\":\"9007199254740993\"', Flags: '9007199254740993' } }])", r'[{"KV":{"Value":"\"Flags\":\"9007199254740993\"","Flags":9007199254740993}}]'),
     ("calls", "[m.asBelay(['kv', 'put', '-cas', 'a', 'b c'], { origin: 'http://127.0.0.1:8500' }), m.asBelay(null, { origin: 'x' })]", ["belay kv put -cas a 'b c'", None]),
     ("calls", "m.asBelay(['kv', 'get', '-keys', 'a/'], { origin: 'https://h:8501' })", "BELAY_HTTP_ADDR=https://h:8501 belay kv get -keys a/"),
     ("calls", "[m.putWords('k', 'v', '-cas'), m.putWords('k', '@x'), m.putWords('k', '-')]", [["kv", "put", "-cas", "k", "v"], ["kv", "put", "-base64", "k", "QHg="], ["kv", "put", "-base64", "k", "LQ=="]]),

@@ -4,6 +4,12 @@ const headersTold = ['x-consul-index', 'x-belay-cursor', 'x-belay-next', 'x-bela
 
 export const lacksLeader = ({ status, text, message }) => status === 500 && String(text || message).includes('No cluster leader');
 
+/**
+ * JSON.parse(), but flags of keys that are no number of JavaScript are texts. toJson() of calls.js
+ * writes them as numbers. In a text, the quotes of "Flags" would be escaped.
+ */
+export const parseJson = (text) => JSON.parse(text.includes('"Flags"') ? text.replace(/"Flags":\s*(\d{16,20})(?=[,}\s])/g, '"Flags":"$1"') : text);
+
 export const headersOf = (token) => (token ? { 'X-Consul-Token': token } : {});
 
 /**
@@ -19,6 +25,6 @@ export async function ask(path, token, signal) {
     if (response.headers.has(name)) headers[name] = response.headers.get(name);
   let body = text;
   if (response.ok)
-    try { body = JSON.parse(text); } catch { /* a plain text */ }
+    try { body = parseJson(text); } catch { /* a plain text */ }
   return { status: response.status, text, body, headers, at: Date.now() };
 }

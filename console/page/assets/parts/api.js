@@ -1,7 +1,7 @@
 // Calls that users make: reads of one thing, and changes.
 
-import { headersOf, lacksLeader } from './answer.js';
-import { target } from './calls.js';
+import { headersOf, lacksLeader, parseJson } from './answer.js';
+import { target, toJson } from './calls.js';
 import { token } from './session.js';
 
 class Refused extends Error {
@@ -18,7 +18,7 @@ class Refused extends Error {
  * @throws Refused for any status of 400 and above; TypeError without a response
  */
 export async function call({ method = 'GET', path, parameters, body, headers = {} }) {
-  const sent = body === undefined || typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body);
+  const sent = body === undefined || typeof body === 'string' || body instanceof Uint8Array ? body : toJson(body);
   const response = await fetch(target(path, parameters), {
     method,
     body: sent,
@@ -28,7 +28,7 @@ export async function call({ method = 'GET', path, parameters, body, headers = {
   const text = await response.text();
   if (!response.ok) throw new Refused(response.status, text, response.headers);
   let parsed = text;
-  if ((response.headers.get('Content-Type') || '').includes('json')) parsed = JSON.parse(text);
+  if ((response.headers.get('Content-Type') || '').includes('json')) parsed = parseJson(text);
   return { status: response.status, body: parsed, headers: response.headers };
 }
 

@@ -48,6 +48,9 @@ export function target(path, parameters = {}) {
   return words.length ? `${path}?${words.join('&')}` : path;
 }
 
+/** JSON.stringify(), with flags that parseJson() left as texts as numbers. */
+export const toJson = (body) => JSON.stringify(body).replace(/"Flags":"(\d{16,20})"/g, '"Flags":$1');
+
 const printable = (text) => /^[\x20-\x7e\n\t\u00a0-\uffff]*$/.test(text);
 
 /**
@@ -74,7 +77,7 @@ export function asCurl(call, where) {
 
 function bodyText(body) {
   if (typeof body === 'string') return body;
-  if (!(body instanceof Uint8Array)) return JSON.stringify(body);
+  if (!(body instanceof Uint8Array)) return toJson(body);
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(body);
   } catch {

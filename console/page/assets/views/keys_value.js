@@ -79,7 +79,7 @@ export function showKey(box, key) {
     ask({
       title: `Save ${key}`, verb: 'Save',
       explain: h('p', {}, `The value is written only if the key has not changed since index ${index}.`),
-      call: () => writeKey(key, text, index, Number(flags)),
+      call: () => writeKey(key, text, index, Number.isSafeInteger(Number(flags)) ? Number(flags) : flags),
       belay: () => !odd && putWords(key, text, '-cas', `-modify-index=${index}`, ...(Number(flags) ? [`-flags=${flags}`] : [])),
       done: () => { editing = null; if (entry) drawValue(); },
       refused: (r) => { const conflict = Boolean(r.answer) || r.status === 409; if (conflict) showConflict(text, flags); return conflict; },
