@@ -154,8 +154,8 @@ struct probe_finished {
   agent::check_schedule::run run;
   std::string status, output;
 };
-/// health_checks -> registration_keeper and back, one at a time: the next follows the response. File
-/// names and contents; empty: remove the file.
+/// health_checks -> registration_keeper and back, one at a time: the next follows the response.
+/// File names and contents; empty: remove the file.
 struct keep_registrations {
   std::vector<std::pair<std::string, std::string>> files;
   std::uint64_t token = 0; ///< 0: need not survive a crash, and no client waits for it

@@ -248,8 +248,8 @@ TEST_CASE("a redirect whose body does not arrive ends its HTTP check at the time
   CHECK(e == boost::asio::error::would_block);
 }
 
-// Such bytes were all kept until the timeout: one check took 9 GB, and its end stopped the thread for
-// seconds.
+// Such bytes were all kept until the timeout: one check took 9 GB, and its end stopped the thread
+// for seconds.
 TEST_CASE("an HTTP check ends when the line of a chunk or a trailer has no end", "[probes]") {
   const std::string begin = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
   constexpr std::size_t sent_max = 64u << 20; // buffers of the system take a few MiB

@@ -244,8 +244,8 @@ TEST_CASE("a client gets its response when disk and catalog have its registratio
   CHECK(f.disk.size() == 1);
 }
 
-// Each update of a TTL check was a message with the whole check. A client that sent them faster than
-// the disk wrote them filled the memory of its agent: 1 GB in 12 s.
+// Each update of a TTL check was a message with the whole check. A client that sent them faster
+// than the disk wrote them filled the memory of its agent: 1 GB in 12 s.
 TEST_CASE("updates wait for a slow disk as one write with the newest of them", "[health_checks]") {
   health_checks_start kept;
   {
