@@ -71,6 +71,9 @@ CASES = [
     ("calls", "[m.putWords('k', 'v', '-cas'), m.putWords('k', '@x'), m.putWords('k', '-')]", [["kv", "put", "-cas", "k", "v"], ["kv", "put", "-base64", "k", "QHg="], ["kv", "put", "-base64", "k", "LQ=="]]),
 
     # Cut at every byte, a stream tells the same.
+    # A name cannot look like another one, nor turn the text after it around.
+    ("format", "[m.shown('a\\u202eb/\\u200bc\\x1b'), m.shown('two\\nlines äöü … 日本')]", ["a\\u202eb/\\u200bc\\x1b", "two\nlines äöü … 日本"]),
+    ("dom", "(() => { const e = m.h('b', { title: '\\u202e' }, 'x\\u202e'); return [e.textContent, e.getAttribute('title'), m.h('pre', {}, '\\u202e').textContent.length]; })()", ["x\\u202e", "\\u202e", 1]),
     ("sse", """(() => {
         const text = ': hello\\n\\nid: 7.0\\nevent: set\\ndata: {"Key":"a"}\\n\\nid: 8\\r\\nevent: progress\\r\\ndata: x\\r\\ndata: y\\r\\n\\r\\ndata: no end';
         const all = [];

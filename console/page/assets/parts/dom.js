@@ -2,6 +2,7 @@
 // markup.
 
 import { complaint } from './api.js';
+import { shown } from './format.js';
 
 const svgNames = 'http://www.w3.org/2000/svg';
 
@@ -10,7 +11,7 @@ function fill(element, attributes, children) {
     if (value === undefined || value === null || value === false) continue;
     if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
     else if (name === 'value' || name === 'checked') element[name] = value;
-    else element.setAttribute(name, value === true ? '' : value);
+    else element.setAttribute(name, value === true ? '' : name === 'title' || name === 'aria-label' ? shown(value) : value);
   }
   add(element, children);
   return element;
@@ -19,7 +20,8 @@ function fill(element, attributes, children) {
 function add(element, children) {
   for (const child of children.flat(3)) {
     if (child === undefined || child === null || child === false) continue;
-    element.append(child instanceof Node ? child : String(child));
+    // Values and commands are copied from a <pre>, and have lines of their own.
+    element.append(child instanceof Node ? child : element.localName === 'pre' ? String(child) : shown(child));
   }
 }
 

@@ -58,6 +58,9 @@ export const visible = (text) => String(text).replace(unseenCharacters, (c) => {
   return { '\n': '\\n', '\t': '\\t' }[c] ?? (number.length <= 2 && c < '\x80' ? `\\x${number.padStart(2, '0')}` : `\\u${number.padStart(4, '0')}`);
 });
 
+/** The same, with line breaks as they are: for names, which could look like another one. */
+export const shown = (text) => String(text).replace(/[^\n\r\t]+/g, visible);
+
 // ---- values
 
 export function fromBase64(text) {
