@@ -2,6 +2,7 @@
 
 #include "protocol/base/check.hpp"
 #include "storage/file_system.hpp"
+#include "storage/numbered_files.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -10,7 +11,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 
@@ -96,7 +96,7 @@ status rotated_file::open_current(std::int64_t now_ns) {
     return open_named(path, now_ns, false);
   if (const auto files = older_files(); !files.empty()) {
     const auto& [begun, name] = files.back();
-    if (auto s = open_named(name, begun, false); !s)
+    if (auto s = open_named(name.string(), begun, false); !s)
       return s;
     if (!is_due(0, now_ns))
       return done{};
@@ -136,22 +136,9 @@ status rotated_file::begin_next(std::int64_t now_ns) {
 }
 
 /// The files of this path, sorted by number, the newest last.
-std::vector<std::pair<std::int64_t, std::string>> rotated_file::older_files() const {
+std::vector<std::pair<std::int64_t, fs::path>> rotated_file::older_files() const {
   const auto [front, ending] = parts_of(rules_.path);
-  std::vector<std::pair<std::int64_t, std::string>> out;
-  std::error_code wrong;
-  for (fs::directory_iterator it(folder_of(rules_.path), wrong), end; !wrong && it != end; it.increment(wrong)) {
-    const auto name = it->path().filename().string();
-    if (name.size() <= front.size() + ending.size() || !name.starts_with(front) || !name.ends_with(ending))
-      continue;
-    const auto* digits = name.data() + front.size();
-    const auto* behind = name.data() + name.size() - ending.size();
-    std::int64_t number = 0;
-    if (const auto r = std::from_chars(digits, behind, number); r.ec == std::errc{} && r.ptr == behind && number > 0)
-      out.emplace_back(number, it->path().string());
-  }
-  std::sort(out.begin(), out.end());
-  return out;
+  return storage::numbered_files(folder_of(rules_.path), front, ending);
 }
 
 void rotated_file::remove_oldest() {
@@ -160,7 +147,7 @@ void rotated_file::remove_oldest() {
   const auto files = older_files(); // the current one is the last
   for (std::size_t i = 0; i + rules_.files_max + 1 < files.size(); ++i)
     if (::unlink(files[i].second.c_str()) != 0)
-      complaint_ = failed("cannot remove", files[i].second, errno).text;
+      complaint_ = failed("cannot remove", files[i].second.string(), errno).text;
 }
 
 // ---- writing

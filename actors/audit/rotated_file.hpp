@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -68,7 +69,7 @@ private:
   std::size_t fitting(std::string_view text) const;
   std::size_t write_some(std::string_view text, std::string& error);
   void take_back(std::size_t bytes);
-  std::vector<std::pair<std::int64_t, std::string>> older_files() const;
+  std::vector<std::pair<std::int64_t, std::filesystem::path>> older_files() const;
   void remove_oldest();
   void close();
 

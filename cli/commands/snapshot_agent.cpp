@@ -10,6 +10,7 @@
 #include "cli/process/long_run.hpp"
 #include "cli/snapshots/snapshot_file.hpp"
 #include "protocol/go_compat/url.hpp"
+#include "storage/numbered_files.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -17,7 +18,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -134,22 +134,8 @@ private:
 
   /// The saved files with the numbers in their names, the oldest first.
   std::vector<std::pair<std::int64_t, std::filesystem::path>> saved() const {
-    std::vector<std::pair<std::int64_t, std::filesystem::path>> found;
-    std::error_code ec;
-    // Not a range-based loop: its ++ throws if the folder cannot be read any more.
-    for (std::filesystem::directory_iterator one(settings_.folder, ec), end; !ec && one != end; one.increment(ec)) {
-      const auto name = one->path().filename().string();
-      if (name.size() <= name_begins.size() + name_ends.size() || !name.starts_with(name_begins) ||
-          !name.ends_with(name_ends) || !('0' <= name[name_begins.size()] && name[name_begins.size()] <= '9'))
-        continue;
-      const auto* digits = name.data() + name_begins.size();
-      const auto* behind = name.data() + name.size() - name_ends.size();
-      std::int64_t number = 0;
-      if (const auto read = std::from_chars(digits, behind, number);
-          read.ec == std::errc{} && read.ptr == behind && number < number_max)
-        found.emplace_back(number, one->path());
-    }
-    std::sort(found.begin(), found.end());
+    auto found = storage::numbered_files(settings_.folder, name_begins, name_ends);
+    std::erase_if(found, [](const auto& one) { return one.first >= number_max; });
     return found;
   }
 
