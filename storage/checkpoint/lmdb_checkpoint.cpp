@@ -448,15 +448,16 @@ status lmdb_checkpoint::freeze(const checkpoint_info& now) {
 }
 
 result<lmdb_checkpoint::frozen_view*> lmdb_checkpoint::frozen(log_index index) {
-  const auto is_read = [&](auto view) {
+  const auto read_one = [this](auto wanted) {
+    const auto view = std::find_if(frozen_.begin(), frozen_.end(), [&](const auto& v) { return wanted(v.meta); });
+    if (view == frozen_.end())
+      return false;
     std::rotate(view, view + 1, frozen_.end()); // the last one to be replaced
-    return &frozen_.back();
+    return true;
   };
   if (!index.is_zero()) {
-    const auto view =
-        std::find_if(frozen_.begin(), frozen_.end(), [&](const auto& v) { return v.meta.index == index; });
-    if (view != frozen_.end())
-      return is_read(view);
+    if (read_one([&](const auto& meta) { return meta.index == index; }))
+      return &frozen_.back();
     return failure{"the snapshot at index " + to_string(index) + " no longer exists"};
   }
   auto now = info();
@@ -464,11 +465,9 @@ result<lmdb_checkpoint::frozen_view*> lmdb_checkpoint::frozen(log_index index) {
     return now.reason();
   if (!*now)
     return failure{"there is no checkpoint yet"};
-  const auto view = std::find_if(frozen_.begin(), frozen_.end(), [&](const auto& v) { return v.meta == (*now)->meta; });
-  if (view != frozen_.end())
-    return is_read(view);
-  if (auto s = freeze(**now); !s)
-    return s.reason();
+  if (!read_one([&](const auto& meta) { return meta == (*now)->meta; }))
+    if (auto s = freeze(**now); !s)
+      return s.reason();
   INVARIANT(!frozen_.empty());
   INVARIANT(frozen_.back().meta == (*now)->meta);
   return &frozen_.back();

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -51,35 +52,62 @@ probe_result run(const agent::check_definition& check, http_networks_ptr allowed
   return *found;
 }
 
-/// Answers each connection with the next text.
-class text_server {
+/// A thread that calls `serve` with each of the first connections, after the head of its request.
+class local_server {
 public:
-  explicit text_server(std::vector<std::string> answers)
-      : acceptor_(loop_, {boost::asio::ip::address_v4::loopback(), 0}), thread_([this, answers = std::move(answers)] {
-          for (const auto& answer : answers) {
+  using server = std::function<void(tcp::socket& client, std::string head)>;
+
+  local_server(std::size_t connections, server serve)
+      : acceptor_(loop_, {boost::asio::ip::address_v4::loopback(), 0}),
+        thread_([this, connections, serve = std::move(serve)] {
+          for (std::size_t i = 0; i < connections; ++i) {
             tcp::socket client(loop_);
             acceptor_.accept(client);
             boost::asio::streambuf head;
             boost::system::error_code e;
             boost::asio::read_until(client, head, "\r\n\r\n", e);
-            requests.emplace_back(boost::asio::buffers_begin(head.data()), boost::asio::buffers_end(head.data()));
-            boost::asio::write(client, boost::asio::buffer(answer), e);
+            serve(client, {boost::asio::buffers_begin(head.data()), boost::asio::buffers_end(head.data())});
           }
         }) {}
-  ~text_server() { join(); }
+  ~local_server() { join(); }
 
   void join() {
     if (thread_.joinable())
       thread_.join();
   }
   std::string address() const { return "127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port()); }
-
-  std::vector<std::string> requests; ///< after join()
+  /// Whether no further connection waits. @pre joined
+  bool is_left_alone() {
+    acceptor_.non_blocking(true);
+    tcp::socket again(loop_);
+    boost::system::error_code e;
+    acceptor_.accept(again, e);
+    return e == boost::asio::error::would_block;
+  }
 
 private:
   boost::asio::io_context loop_;
   tcp::acceptor acceptor_;
   std::thread thread_;
+};
+
+/// Answers each connection with the next text.
+class text_server {
+public:
+  explicit text_server(const std::vector<std::string>& answers)
+      : server_(answers.size(), [this, answers](tcp::socket& client, std::string head) {
+          boost::system::error_code e;
+          boost::asio::write(client, boost::asio::buffer(answers.at(requests.size())), e);
+          requests.push_back(std::move(head));
+        }) {}
+
+  void join() { server_.join(); }
+  std::string address() const { return server_.address(); }
+
+  std::vector<std::string> requests; ///< after join()
+
+private:
+  local_server server_;
 };
 
 std::string http_answer(const std::string& status, const std::string& body, const std::string& more = {}) {
@@ -223,29 +251,20 @@ TEST_CASE("secrets and the virtual host of an HTTP check go to no other server",
 // The read is pending then: a further request destroyed the parser that it uses.
 TEST_CASE("a redirect whose body does not arrive ends its HTTP check at the timeout", "[probes][redirects]") {
   const std::string head = "HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 5\r\n\r\n";
-  boost::asio::io_context loop;
-  tcp::acceptor acceptor(loop, {boost::asio::ip::address_v4::loopback(), 0});
-  std::thread server([&] {
-    tcp::socket client(loop);
-    acceptor.accept(client);
-    boost::asio::streambuf received;
+  local_server server(1, [&](tcp::socket& client, const std::string&) {
+    boost::asio::streambuf rest;
     boost::system::error_code e;
-    boost::asio::read_until(client, received, "\r\n\r\n", e);
     boost::asio::write(client, boost::asio::buffer(head), e);
-    boost::asio::read(client, received, e); // until the check closes the connection
+    boost::asio::read(client, rest, e); // until the check closes the connection
   });
   auto c = check_every_second();
-  c.http = "http://127.0.0.1:" + std::to_string(acceptor.local_endpoint().port()) + "/";
+  c.http = "http://" + server.address() + "/";
   c.timeout_ns = std::chrono::nanoseconds(200ms).count();
   const auto v = run(c);
   server.join();
   CHECK(v.status == "critical");
   CHECK(v.output.find("context deadline exceeded") != std::string::npos);
-  acceptor.non_blocking(true);
-  tcp::socket again(loop);
-  boost::system::error_code e;
-  acceptor.accept(again, e);
-  CHECK(e == boost::asio::error::would_block);
+  CHECK(server.is_left_alone());
 }
 
 // Such bytes were all kept until the timeout: one check took 9 GB, and its end stopped the thread
@@ -255,21 +274,15 @@ TEST_CASE("an HTTP check ends when the line of a chunk or a trailer has no end",
   constexpr std::size_t sent_max = 64u << 20; // buffers of the system take a few MiB
   for (const std::string endless : {"5;", "2\r\nup\r\n5;", "2\r\nup\r\n0\r\nX-More: "}) {
     CAPTURE(endless);
-    boost::asio::io_context loop;
-    tcp::acceptor acceptor(loop, {boost::asio::ip::address_v4::loopback(), 0});
     std::size_t sent = 0;
-    std::thread server([&] {
-      tcp::socket client(loop);
-      acceptor.accept(client);
-      boost::asio::streambuf received;
+    local_server server(1, [&](tcp::socket& client, const std::string&) {
       boost::system::error_code e;
-      boost::asio::read_until(client, received, "\r\n\r\n", e);
       boost::asio::write(client, boost::asio::buffer(begin + endless), e);
       for (const std::string more(65536, 'x'); !e && sent < sent_max;)
         sent += boost::asio::write(client, boost::asio::buffer(more), e);
     });
     auto c = check_every_second();
-    c.http = "http://127.0.0.1:" + std::to_string(acceptor.local_endpoint().port()) + "/";
+    c.http = "http://" + server.address() + "/";
     c.timeout_ns = std::chrono::nanoseconds(20s).count();
     const auto v = run(c);
     server.join();
